@@ -71,7 +71,8 @@ static void concave(size_t n, submod_concave_kind kind, const char *name, int eq
     for (size_t i = 0; i < n; i++) {
         w[i] = equal ? 1 : fabs(w[i]);
     }
-    require(submod_fn_concave(n, w, kind, 0.25 * (double)n, &fn));
+    require(submod_fn_concave(n, w, &(submod_concave){.kind = kind, .parameter = 0.25 * (double)n},
+                              &fn));
     prox(name, fn, 1 / sqrt((double)n), rng);
     free(w);
 }
@@ -137,11 +138,11 @@ int main(void)
     prox("groupwise Iwata, 50 copies", instance_groupwise_iwata(5000, 50), 1, &rng);
     prox("random cut", instance_random_cut(1000, 8, &rng), 1, &rng);
     prox("hypergraph, all or nothing",
-         instance_hypergraph(2000, 1000, 10, SUBMOD_HYPERGRAPH_ALL_OR_NOTHING, &rng), 1, &rng);
-    prox("hypergraph, product",
-         instance_hypergraph(2000, 1000, 10, SUBMOD_HYPERGRAPH_PRODUCT, &rng), 1, &rng);
-    prox("the same as cliques", instance_hypergraph(2000, 1000, 10, SUBMOD_HYPERGRAPH_CLIQUE, &rng),
+         instance_hypergraph(2000, 1000, 10, SUBMOD_CONCAVE_ALL_OR_NOTHING, &rng), 1, &rng);
+    prox("hypergraph, product", instance_hypergraph(2000, 1000, 10, SUBMOD_CONCAVE_PRODUCT, &rng),
          1, &rng);
+    prox("the same as cliques", instance_hypergraph(2000, 1000, 10, SUBMOD_CONCAVE_CLIQUE, &rng), 1,
+         &rng);
     printf("\n");
     maximise("coverage", instance_coverage(20000, 10000, 20, &rng), 200);
     maximise("facility location", facility(2000, 500, &rng), 100);

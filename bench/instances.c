@@ -246,8 +246,9 @@ submod_fn *instance_superpixels(size_t side, const double *image, size_t regions
     }
     submod_fn *terms[2] = {instance_image_cut(side, image, strength), NULL};
     submod_fn *fn = NULL;
-    require(submod_fn_hypergraph(n, count, start, pixels, weight, SUBMOD_HYPERGRAPH_PRODUCT,
-                                 &terms[1]));
+    require(submod_fn_groups(
+        n, &(submod_groups){.count = count, .start = start, .elements = pixels, .weight = weight},
+        &(submod_concave){.kind = SUBMOD_CONCAVE_PRODUCT}, &terms[1]));
     require(combine_sum(terms, NULL, 2, &fn));
     submod_fn_free(terms[0]);
     submod_fn_free(terms[1]);
@@ -260,7 +261,7 @@ submod_fn *instance_superpixels(size_t side, const double *image, size_t regions
 
 /* ---- hypergraphs ---- */
 
-submod_fn *instance_hypergraph(size_t n, size_t m, size_t size, submod_hypergraph_kind kind,
+submod_fn *instance_hypergraph(size_t n, size_t m, size_t size, submod_concave_kind kind,
                                submod_rng *rng)
 {
     size_t window = 4 * size < n ? 4 * size : n;
@@ -286,7 +287,9 @@ submod_fn *instance_hypergraph(size_t n, size_t m, size_t size, submod_hypergrap
         unary[i] = submod_rng_normal(rng) * (double)(m * size) / (double)n;
     }
     submod_fn *cut = NULL;
-    require(submod_fn_hypergraph(n, m, start, nodes, weight, kind, &cut));
+    require(submod_fn_groups(
+        n, &(submod_groups){.count = m, .start = start, .elements = nodes, .weight = weight},
+        &(submod_concave){.kind = kind}, &cut));
     submod_fn *fn = plus_modular(cut, unary);
     free(start);
     free(nodes);

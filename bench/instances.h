@@ -34,7 +34,7 @@ submod_fn *instance_superpixels(size_t side, const double *image, size_t regions
 
 /* The hyperedges join `size` random nodes within a window of 4 * size, weights U(0, 1); plus a
  * random modular function, N(0, 1) times the mean degree. */
-submod_fn *instance_hypergraph(size_t n, size_t m, size_t size, submod_hypergraph_kind kind,
+submod_fn *instance_hypergraph(size_t n, size_t m, size_t size, submod_concave_kind kind,
                                submod_rng *rng);
 
 #endif

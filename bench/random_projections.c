@@ -112,7 +112,9 @@ static instance hypergraph(size_t n, size_t count, size_t k, submod_rng *rng)
     for (size_t r = 0; r < count; r++) {
         made.parts[r].k = k;
         draw_elements(&made.parts[r], n, rng);
-        require(submod_fn_cardinality(k, table, &made.parts[r].fn));
+        require(submod_fn_concave(
+            k, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = k + 1, .g = table},
+            &made.parts[r].fn));
     }
     for (size_t i = 0; i < n; i++) {
         made.x[i] = 10 * submod_rng_normal(rng);
@@ -147,7 +149,9 @@ static void make_square(part *p, size_t first)
         size_t row = i / CELL;
         p->elements[i] = (int32_t)(first + row * SIDE + i % CELL);
     }
-    require(submod_fn_cardinality(p->k, table, &p->fn));
+    require(submod_fn_concave(
+        p->k, NULL,
+        &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = (p->k) + 1, .g = table}, &p->fn));
 }
 
 static instance image(submod_rng *rng)
@@ -186,7 +190,7 @@ static double relative_gap(const instance *of, const double *s, double *u)
         along += s[i] * u[i];
         size += of->x[i] * of->x[i] + s[i] * s[i];
     }
-    require(submod_lovasz(of->sum, u, &f, NULL, NULL, NULL, NULL));
+    require(submod_lovasz(of->sum, u, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     return (f - along) / (size / 2);
 }
 

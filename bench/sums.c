@@ -258,7 +258,9 @@ static submod_fn *region(size_t n, const int32_t *elements, size_t k, double coe
     for (size_t i = 0; i <= k; i++) {
         table[i] = coefficient * (double)i * (double)(k - i);
     }
-    require(submod_fn_cardinality(k, table, &small));
+    require(submod_fn_concave(
+        k, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = k + 1, .g = table},
+        &small));
     require(combine_embedded(small, n, elements, &fn));
     submod_fn_free(small);
     free(table);
@@ -406,7 +408,9 @@ static submod_fn *hypergraph(size_t n, size_t m, size_t k, submod_rng *rng)
     for (size_t i = 0; i <= k; i++) {
         table[i] = fmin((double)i, (double)(k - i));
     }
-    require(submod_fn_cardinality(k, table, &small));
+    require(submod_fn_concave(
+        k, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = k + 1, .g = table},
+        &small));
     for (size_t e = 0; e < m; e++) {
         for (size_t i = 0; i < k;) {
             elements[i] = (int32_t)submod_rng_below(rng, n);
@@ -484,7 +488,7 @@ static void decided(void)
     count_decided("superpixels, strength 0.05", instance_superpixels(64, image, 100, 0.05, &rng));
     count_decided("superpixels, strength 0.3", instance_superpixels(64, image, 100, 0.3, &rng));
     count_decided("hyperedges of 10",
-                  instance_hypergraph(1000, 1000, 10, SUBMOD_HYPERGRAPH_PRODUCT, &rng));
+                  instance_hypergraph(1000, 1000, 10, SUBMOD_CONCAVE_PRODUCT, &rng));
     free(image);
 }
 

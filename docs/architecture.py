@@ -37,11 +37,10 @@ ROOMS = {
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
     "mpi": Place(0, 3, ["ranks of MPI: a library", "of its own"]),
     "dist": Place(1, 3, ["losses and counts", "over ranks"]),
-    "submod/functions": Place(3, 0, ["Jaccard, cut, log-det, ..,", "sums and minors"]),
     "loss": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
     "metrics": Place(3, 2, ["counts, IoU, scores,", "equibatch"]),
     "metrics/decisions": Place(3, 3, ["the best expected IoU", "or Dice, from probabilities"]),
-    "submod": Place(4, 0, ["the handle of a set function,", "Lovász extension, checker"]),
+    "submod": Place(4, 0, ["set functions and their sums,", "Lovász extension, checker"]),
     "loss/tensors": Place(4, 1, ["views of labels", "and scores"]),
     "base": Place(
         5, 0, ["errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]

@@ -50,7 +50,7 @@ int main(void)
 
     const double errors[PIXELS] = {0.9, 0.2, 0.7, 0.1, 0.8, 0.3, 0.6, 0.5};
     double value, weight[PIXELS];
-    if (submod_lovasz(loss, errors, &value, weight, NULL, NULL, NULL) != SUBMOD_OK) {
+    if (submod_lovasz(loss, errors, &value, weight, NULL, SUBMOD_TIES_AVERAGE, NULL) != SUBMOD_OK) {
         return fail();
     }
     printf("convex surrogate at these errors: %.6f\n", value);

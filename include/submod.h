@@ -3,7 +3,6 @@
  * This header pulls in the whole public face. Read the parts in this order:
  *   submod/base.h       conventions, status codes, memory, threads, sorting
  *   submod/function.h   set functions: built-in, your own, combined, checked
- *   submod/lovasz.h     the Lovász extension and its greedy subgradient
  *   submod/tensor.h     views of labels, scores and gradients
  *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
@@ -36,7 +35,6 @@
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>
-#include <submod/lovasz.h>
 #include <submod/measure.h>
 #include <submod/metric.h>
 #include <submod/optim.h>

@@ -26,7 +26,6 @@ from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 SUBMOD = [
     "submod",
     "submod/measures",
-    "submod/functions",
     "loss/tensors",
     "loss",
     "metrics",
@@ -39,9 +38,8 @@ ALLOWED = {
     "base": [],
     "submod": ["base"],
     "submod/measures": ["base"],
-    "submod/functions": ["base", "submod", "submod/measures"],
     "loss/tensors": ["base"],
-    "loss": ["base", "submod", "submod/measures", "submod/functions", "loss/tensors"],
+    "loss": ["base", "submod", "submod/measures", "loss/tensors"],
     "metrics": ["base", "submod", "loss", "loss/tensors"],
     "metrics/decisions": ["base", "loss/tensors"],
     "prox/contract": ["base", *SUBMOD],
@@ -188,7 +186,7 @@ def kind(d: Declaration, first: bool, header: Header) -> str:
         ("int", "device"),
     ]:
         return "workspace" if d.stars < 2 else "output"
-    if d.base.endswith("_settings"):
+    if d.base.endswith("_settings") or d.base == "submod_ties":
         return "settings"
     if d.base.endswith("_info"):
         return "info"

@@ -165,7 +165,7 @@ SUBMOD_API int submod_get_num_threads(void);
  * SUBMOD_CANCELLED comes with the result so far, as SUBMOD_TIMELIMIT does: from submod_prox
  * (iterative methods and decompositions), submod_prox_max_affine, submod_sfm (min-norm, and while
  * it computes a base), submod_maximize, submod_fn_check and the optimisers. SUBMOD_ECANCELLED comes
- * without one: from the rest of submod_sfm, submod_fn_minimize and submod_certificate_check. Losses
+ * without one: from the rest of submod_sfm and submod_certificate_check. Losses
  * and metrics never poll. A callback of a function that returns SUBMOD_ECANCELLED has failed. */
 SUBMOD_API void submod_set_poll(int (*poll)(void *ctx), void *ctx);
 

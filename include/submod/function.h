@@ -145,87 +145,69 @@ SUBMOD_API submod_status submod_fn_counts(size_t n, const uint8_t *foreground, c
 /* F(A) = sum of w over A, of any sign. */
 SUBMOD_API submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn);
 
-/* F(A) = h(|A|) for a concave table h[0 .. n] (n + 1 numbers) with h[0] = 0.
- * SUBMOD_EINVAL when h is not concave beyond rounding. */
-SUBMOD_API submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn);
-SUBMOD_API submod_status submod_fn_sqrt(size_t n, submod_fn **fn);  /* sqrt|A| */
-SUBMOD_API submod_status submod_fn_log1p(size_t n, submod_fn **fn); /* log(1 + |A|) */
-SUBMOD_API submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn); /* min(|A|, c) */
-
-/* Concave of a modular function: F(A) = g(w(A)), w(A) = the sum of w over A, w >= 0, g concave on
- * [0, w(V)]. g need not rise: one that falls again, with g(0) = g(w(V)) = 0, makes a symmetric kind
- * of cut, such as min(t, w(V) - t) by three points. All have a minimiser of their own and so an
- * exact prox; for weights that are all equal, F is a function of the cardinality, and treated as
- * one. SUBMOD_EINVAL: a weight < 0. SUBMOD_ENUMERIC: the sum of w overflows. */
-/* Which g. */
+/* A concave function g(t) of one number t >= 0. Where sets of weight t are taken from a whole of
+ * weight T, some kinds read T, which gives cuts of hypergraphs. They need unit weights. */
 typedef enum submod_concave_kind {
-    SUBMOD_CONCAVE_SQRT = 0,  /* sqrt(t) */
-    SUBMOD_CONCAVE_LOG1P = 1, /* log(1 + t) */
-    SUBMOD_CONCAVE_MIN = 2,   /* min(t, parameter), parameter >= 0 */
-    SUBMOD_CONCAVE_POWER = 3  /* t^parameter, 0 < parameter <= 1 */
+    SUBMOD_CONCAVE_SQRT = 0,   /* sqrt(t) */
+    SUBMOD_CONCAVE_LOG1P = 1,  /* log(1 + t) */
+    SUBMOD_CONCAVE_MIN = 2,    /* min(t, parameter), parameter >= 0 */
+    SUBMOD_CONCAVE_POWER = 3,  /* t^parameter, 0 < parameter <= 1 */
+    SUBMOD_CONCAVE_POINTS = 4, /* linear between points */
+    SUBMOD_CONCAVE_CUSTOM = 5, /* a callback */
+
+    SUBMOD_CONCAVE_ALL_OR_NOTHING = 6, /* 1, but 0 at t = 0 and t = T */
+    SUBMOD_CONCAVE_SMALL_SIDE = 7,     /* min(t, T - t) */
+    SUBMOD_CONCAVE_PRODUCT = 8,        /* t (T - t) */
+    /* The product once more. submod_fn_groups makes it an ordinary cut with an edge between each
+     * two elements of a group, for maximum flow. Takes memory for T^2 / 2 edges. */
+    SUBMOD_CONCAVE_CLIQUE = 9
 } submod_concave_kind;
 
-/* g by name; kinds without a parameter do not look at it. SUBMOD_EINVAL: kind or parameter out of
- * range. */
-SUBMOD_API submod_status submod_fn_concave(size_t n, const double *w, submod_concave_kind kind,
-                                           double parameter, submod_fn **fn);
+/* Which g. Fields that the kind does not name are not read. */
+typedef struct submod_concave {
+    submod_concave_kind kind;
+    double parameter; /* of MIN and POWER */
 
-/* g linear between the points (t[i], g[i]), count >= 2, t ascending from t[0] = 0; beyond the last
- * one it goes on with the last slope. SUBMOD_EINVAL when g is not concave beyond rounding. */
-SUBMOD_API submod_status submod_fn_concave_points(size_t n, const double *w, size_t count,
-                                                  const double *t, const double *g, submod_fn **fn);
+    /* POINTS: (t[i], g[i]), i < count, count >= 2, t ascending from t[0] = 0; NULL means 0, 1, 2,
+     * and so on. Beyond the last point g continues with the last slope. */
+    size_t count;
+    const double *t, *g;
 
-/* A g of your own. It may be called for any t in [0, w(V)], up to rounding above. That it is
- * concave is not checked here; submod_fn_check(fn, ..) tells. */
-typedef struct submod_concave_ops {
-    size_t struct_size; /* sizeof(submod_concave_ops), so that the table can grow */
-    /* *value = g(t). As any callback: SUBMOD_OK and a finite number, or SUBMOD_ECALLBACK ends the
-     * library's call. */
+    /* CUSTOM: *value = g(t), for any t in [0, T], up to rounding above. As any callback: SUBMOD_OK
+     * and a finite number, or SUBMOD_ECALLBACK ends the library's call. Whether g is concave is not
+     * checked, except by submod_fn_check. */
     submod_status (*value)(const void *ctx, double t, double *value);
-    /* Frees ctx, when the last handle goes; may be NULL. */
-    void (*destroy)(void *ctx);
-} submod_concave_ops;
+    void *ctx;                  /* passed on; belongs to the function once it is made */
+    void (*destroy)(void *ctx); /* frees ctx with the last handle; may be NULL */
+} submod_concave;
 
-/* *ops is copied; ctx as in submod_fn_custom: from success on it belongs to the handle.
- * SUBMOD_EINVAL: no value, struct_size of no known version. */
-SUBMOD_API submod_status submod_fn_concave_custom(size_t n, const double *w,
-                                                  const submod_concave_ops *ops, void *ctx,
-                                                  submod_fn **fn);
+/* F(A) = g(w(A)), w(A) = the sum of weight >= 0 over A; weight = NULL means ones, g(|A|). g need
+ * not increase: one that decreases again, with g(0) = g(w(V)) = 0, makes a symmetric kind of cut.
+ * All have a minimiser of their own and so an exact prox; where all weights are equal, F is a
+ * function of the cardinality and treated as one. SUBMOD_EINVAL: a weight < 0, kind or parameter
+ * out of range, points that are not concave beyond rounding, CUSTOM without value. SUBMOD_ENUMERIC:
+ * the sum of the weights overflows. */
+SUBMOD_API submod_status submod_fn_concave(size_t n, const double *weight,
+                                           const submod_concave *concave, submod_fn **fn);
 
-/* Concave functions of groups: F(A) = sum over groups i < m of weight[i] g(amount of A in group i).
- * Group i has the elements[start[i] .. start[i+1]-1] (a CSR matrix; start has m + 1 entries,
- * start[0] = 0, ascending), each once; groups may overlap, be empty or leave elements out. amount
- * (start[m] numbers >= 0, like elements) says how much each brings; NULL: 1 each, so that g is
- * taken of |A in group i|. weight >= 0; NULL: all 1. kind and parameter: as in submod_fn_concave.
- * With features for groups these are the feature-based functions of summarisation. It is the sum of
- * m embedded functions (below), and treated as one: prox part by part, each by isotonic regression
- * (amount = NULL) or decomposition. push costs O(groups of the element). SUBMOD_EINVAL: an element
- * twice in a group. */
-SUBMOD_API submod_status submod_fn_groups(size_t n, size_t m, const size_t *start,
-                                          const int32_t *elements, const double *amount,
-                                          const double *weight, submod_concave_kind kind,
-                                          double parameter, submod_fn **fn);
+/* Groups of elements, as a CSR matrix. They may overlap, be empty or leave elements out. */
+typedef struct submod_groups {
+    size_t count;
+    const size_t *start;     /* count + 1 numbers, ascending from 0 */
+    const int32_t *elements; /* group i: elements[start[i] .. start[i+1]-1], each once */
+    const double *amount;    /* start[count] numbers >= 0, like elements; NULL means ones */
+    const double *weight;    /* of each group, >= 0; NULL means ones */
+} submod_groups;
 
-/* What a hyperedge e costs that A cuts: |A & e| of its nodes are in A, |e - A| are not. All are 0
- * for edges that lie on one side. */
-typedef enum submod_hypergraph_kind {
-    SUBMOD_HYPERGRAPH_ALL_OR_NOTHING = 0, /* 1 */
-    SUBMOD_HYPERGRAPH_SMALL_SIDE = 1,     /* min(|A & e|, |e - A|) */
-    SUBMOD_HYPERGRAPH_PRODUCT = 2,        /* |A & e| |e - A| */
-    /* The product once more, as an ordinary cut with an edge between each two nodes of e: for
-     * maximum flow. Takes memory for |e|^2 / 2 edges. */
-    SUBMOD_HYPERGRAPH_CLIQUE = 3
-} submod_hypergraph_kind;
-
-/* Cut of a hypergraph: F(A) = sum over edges i < m of weight[i] times what kind says. Edge i joins
- * nodes[start[i] .. start[i+1]-1], each once (CSR, as above); fewer than two nodes cost nothing.
- * weight >= 0; NULL: all 1. Edges of two and three nodes are ordinary edges and triangles, which
- * are put together as one cut (all there is, if no edge is larger); each other edge becomes an
- * embedded function of the cardinality, with isotonic prox. SUBMOD_EINVAL: kind out of range, a
- * node twice in an edge. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 ordinary edges. */
-SUBMOD_API submod_status submod_fn_hypergraph(size_t n, size_t m, const size_t *start,
-                                              const int32_t *nodes, const double *weight,
-                                              submod_hypergraph_kind kind, submod_fn **fn);
+/* F(A) = sum over groups of weight[i] g(amount of A in group i), with T the amount of all of group
+ * i. With features for groups these are the feature-based functions of summarisation; kinds that
+ * read T make cuts of hypergraphs, whose edges of two and three elements are put together as one
+ * ordinary cut. F is a combination (below) of one function for each group: prox part by part, each
+ * by isotonic regression (amount = NULL) or decomposition. Adding an element costs O(its groups).
+ * SUBMOD_EINVAL: an element twice in a group. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 ordinary
+ * edges. */
+SUBMOD_API submod_status submod_fn_groups(size_t n, const submod_groups *groups,
+                                          const submod_concave *concave, submod_fn **fn);
 
 /* Cut of a sparse graph given as m edges (tail[i], head[i]) of weight >= 0:
  * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
@@ -290,21 +272,6 @@ SUBMOD_API submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set,
 SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t k,
                                          double *gains, submod_work *work);
 
-/* The largest number of elements for which all subsets are tried. */
-#define SUBMOD_EXHAUSTIVE_MAX 24
-
-/* A minimiser of A -> F(base + A) - F(base) - sum of z over A among the subsets of block, and the
- * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
- * minimize slot; values that differ by rounding only count as equal, and a function that is not
- * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
- * minimiser of its own (Jaccard, Hamming, two counts, modular, cardinality, concave, cut,
- * and scaled, shifted, restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX
- * elements in block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also
- * when sums of z overflow. SUBMOD_ECANCELLED: base.h, cancelling. */
-SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
-                                            const int32_t *block, size_t nblock, const double *z,
-                                            int largest, uint8_t *in, double *value);
-
 /* A set under construction: push elements one by one, ask for gains in between, as greedy
  * algorithms do (examples/greedy.c). Holds its own share of fn. One thread at a time. */
 typedef struct submod_state submod_state;
@@ -323,6 +290,38 @@ SUBMOD_API submod_status submod_state_gain(submod_state *state, int32_t e, doubl
 /* The number of elements, and in *set (may be NULL) the elements in the order they were pushed:
  * borrowed, valid until the next call on this state. 0 for NULL. */
 SUBMOD_API size_t submod_state_set(const submod_state *state, const int32_t **set);
+
+/* ---- the Lovász extension f of F (paper, Eqs. 8 and 9), and its greedy subgradient ----
+ *
+ * With pi an order of x from its largest to its smallest entry,
+ *
+ *     g[pi_i] = F({pi_1, .., pi_i}) - F({pi_1, .., pi_i-1}),     f(x) = sum_i x_i g_i .
+ *
+ * g is a vertex of the base polytope B(F) = { s : s(A) <= F(A) for all A, s(V) = F(V) }. If F is
+ * submodular, f is convex, f(x) = max over s in B(F) of <s, x>, and g is a subgradient of f at x.
+ */
+
+/* The order of tied entries of x. The value f(x) does not depend on it, g does. */
+typedef enum submod_ties {
+    /* The mean over orders of each tied block where F has a closed form for it (the tied slot:
+     * Jaccard, Hamming, cardinality, modular and functions made of these), else as
+     * SUBMOD_TIES_INDEX. Elements that F cannot tell apart get equal weights at equal entries.
+     * Jaccard: foreground before background, averaged within each. g is then a mean of vertices of
+     * B(F), still a subgradient. */
+    SUBMOD_TIES_AVERAGE = 0,
+    /* The smaller element first. g is exactly the vertex that belongs to the returned order. */
+    SUBMOD_TIES_INDEX = 1
+} submod_ties;
+
+/* Computes *value = f(x), the n numbers of a subgradient g, and the n elements of pi, ties by
+ * ascending element; each may be NULL, none may overlap x. Cost: one sort and one chain of F. No
+ * sort where F is modular (Hamming too, and combinations of such functions) and order is NULL.
+ * SUBMOD_EINVAL: fn or x NULL, unknown ties. SUBMOD_ENONFINITE: NaN or Inf in x.
+ * SUBMOD_ECALLBACK, SUBMOD_ENUMERIC: from F, or value is asked for and max|x| * sum|g| overflows.
+ */
+SUBMOD_API submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
+                                       double *subgradient, int32_t *order, submod_ties ties,
+                                       submod_work *work);
 
 /* ---- checking ---- */
 

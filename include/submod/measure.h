@@ -61,6 +61,9 @@ SUBMOD_API submod_measure submod_tversky(double alpha, double beta);
 /* A function of yours; *ops is copied. */
 SUBMOD_API submod_measure submod_measure_custom(const submod_measure_ops *ops, void *ctx);
 
+/* The largest number of elements for which all subsets are tried. */
+#define SUBMOD_EXHAUSTIVE_MAX 24
+
 /* ---- checking ----
  *
  * submod_measure_check below and submod_fn_check (function.h) test whether a measure or a set

@@ -67,15 +67,19 @@ class ConcaveKind(IntEnum):
     LOG1P = 1
     MIN = 2
     POWER = 3
+    POINTS = 4
+    CUSTOM = 5
+    ALL_OR_NOTHING = 6
+    SMALL_SIDE = 7
+    PRODUCT = 8
+    CLIQUE = 9
 
 
-class HypergraphKind(IntEnum):
-    """submod_hypergraph_kind"""
+class Ties(IntEnum):
+    """submod_ties"""
 
-    ALL_OR_NOTHING = 0
-    SMALL_SIDE = 1
-    PRODUCT = 2
-    CLIQUE = 3
+    AVERAGE = 0
+    INDEX = 1
 
 
 class LabelType(IntEnum):
@@ -168,13 +172,6 @@ class GpuLoss(IntEnum):
     SOFTMAX = 0
     SIGMOID = 1
     HINGE = 2
-
-
-class Ties(IntEnum):
-    """submod_ties"""
-
-    AVERAGE = 0
-    INDEX = 1
 
 
 class ScheduleKind(IntEnum):
@@ -375,13 +372,30 @@ class FnOps(Structure):
     ]
 
 
-class ConcaveOps(Structure):
-    """submod_concave_ops"""
+class Concave(Structure):
+    """submod_concave"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
+        ("kind", c_int),
+        ("parameter", c_double),
+        ("count", c_size_t),
+        ("t", POINTER(c_double)),
+        ("g", POINTER(c_double)),
         ("value", CFUNCTYPE(c_int, c_void_p, c_double, c_void_p)),
+        ("ctx", c_void_p),
         ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class Groups(Structure):
+    """submod_groups"""
+
+    _fields_ = [
+        ("count", c_size_t),
+        ("start", POINTER(c_size_t)),
+        ("elements", POINTER(c_int32)),
+        ("amount", POINTER(c_double)),
+        ("weight", POINTER(c_double)),
     ]
 
 
@@ -613,15 +627,6 @@ class GpuResult(Structure):
         ("status", c_int32),
         ("bad_weight", c_uint64),
         ("bad_count", c_uint64),
-    ]
-
-
-class LovaszSettings(Structure):
-    """submod_lovasz_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("ties", c_int),
     ]
 
 
@@ -972,64 +977,16 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "fn_modular": (c_int, {"n": c_size_t, "w": c_void_p, "fn": POINTER(c_void_p)}),
-    "fn_cardinality": (c_int, {"n": c_size_t, "h": c_void_p, "fn": POINTER(c_void_p)}),
-    "fn_sqrt": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
-    "fn_log1p": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
-    "fn_truncation": (c_int, {"n": c_size_t, "c": c_size_t, "fn": POINTER(c_void_p)}),
     "fn_concave": (
         c_int,
-        {
-            "n": c_size_t,
-            "w": c_void_p,
-            "kind": c_int,
-            "parameter": c_double,
-            "fn": POINTER(c_void_p),
-        },
-    ),
-    "fn_concave_points": (
-        c_int,
-        {
-            "n": c_size_t,
-            "w": c_void_p,
-            "count": c_size_t,
-            "t": c_void_p,
-            "g": c_void_p,
-            "fn": POINTER(c_void_p),
-        },
-    ),
-    "fn_concave_custom": (
-        c_int,
-        {
-            "n": c_size_t,
-            "w": c_void_p,
-            "ops": POINTER(ConcaveOps),
-            "ctx": c_void_p,
-            "fn": POINTER(c_void_p),
-        },
+        {"n": c_size_t, "weight": c_void_p, "concave": POINTER(Concave), "fn": POINTER(c_void_p)},
     ),
     "fn_groups": (
         c_int,
         {
             "n": c_size_t,
-            "m": c_size_t,
-            "start": c_void_p,
-            "elements": c_void_p,
-            "amount": c_void_p,
-            "weight": c_void_p,
-            "kind": c_int,
-            "parameter": c_double,
-            "fn": POINTER(c_void_p),
-        },
-    ),
-    "fn_hypergraph": (
-        c_int,
-        {
-            "n": c_size_t,
-            "m": c_size_t,
-            "start": c_void_p,
-            "nodes": c_void_p,
-            "weight": c_void_p,
-            "kind": c_int,
+            "groups": POINTER(Groups),
+            "concave": POINTER(Concave),
             "fn": POINTER(c_void_p),
         },
     ),
@@ -1069,26 +1026,24 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         c_int,
         {"fn": c_void_p, "order": c_void_p, "k": c_size_t, "gains": c_void_p, "work": c_void_p},
     ),
-    "fn_minimize": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "base": c_void_p,
-            "nbase": c_size_t,
-            "block": c_void_p,
-            "nblock": c_size_t,
-            "z": c_void_p,
-            "largest": c_int,
-            "in": c_void_p,
-            "value": c_void_p,
-        },
-    ),
     "state_create": (c_int, {"fn": c_void_p, "state": POINTER(c_void_p)}),
     "state_free": (None, {"state": c_void_p}),
     "state_reset": (c_int, {"state": c_void_p}),
     "state_push": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
     "state_gain": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
     "state_set": (c_size_t, {"state": c_void_p, "set": POINTER(c_void_p)}),
+    "lovasz": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "value": c_void_p,
+            "subgradient": c_void_p,
+            "order": c_void_p,
+            "ties": c_int,
+            "work": c_void_p,
+        },
+    ),
     "fn_check": (
         c_int,
         {"fn": c_void_p, "report": POINTER(CheckReport), "settings": POINTER(CheckSettings)},
@@ -1714,19 +1669,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "gradient": POINTER(Gradient),
             "settings": POINTER(LossSettings),
             "place": POINTER(GpuPlace),
-        },
-    ),
-    "lovasz_defaults": (LovaszSettings, {}),
-    "lovasz": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "value": c_void_p,
-            "g": c_void_p,
-            "order": c_void_p,
-            "settings": POINTER(LovaszSettings),
-            "work": c_void_p,
         },
     ),
     "step_gd": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),

@@ -22,7 +22,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _errors
-from ._bindings import ConcaveOps, FnOps, Measure, MeasureType, Status
+from ._bindings import Concave, ConcaveKind, FnOps, Measure, MeasureType, Status
 from ._library import call
 from ._numbers import real, real_array
 
@@ -240,17 +240,17 @@ class Callbacks(Trap):
         self._append(state, members.size, added)
 
 
-class ShapeCallbacks(Trap):
-    """The ops of a concave g, given as a function of one number."""
+class ConcaveCallback(Trap):
+    """The struct of a concave g, given as a function of one number."""
 
     def __init__(self, g: Callable[[float], float]) -> None:
         super().__init__()
-        self.ops = ConcaveOps(struct_size=ctypes.sizeof(ConcaveOps))
+        self.struct = Concave(kind=ConcaveKind.CUSTOM)
 
         def value(_: Any, t: float, value: int) -> None:
             put_number(value, real(g(t), "the value of g"))
 
-        put_callback(self.ops, "value", self.guard(value))
+        put_callback(self.struct, "value", self.guard(value))
 
 
 class MeasureCallbacks(Trap):

@@ -1,4 +1,4 @@
-"""Set functions and their Lovász extensions: function.h and lovasz.h."""
+"""Set functions and their Lovász extensions: function.h."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ._arrays import (
 from ._bindings import (
     CheckReport,
     CheckSettings,
+    Concave,
     ConcaveKind,
-    HypergraphKind,
-    LovaszSettings,
+    Groups,
     Status,
     Term,
     Ties,
@@ -34,7 +34,7 @@ from ._bindings import (
 from ._bindings import Counterexample as RawCounterexample
 from ._callbacks import (
     Callbacks,
-    ShapeCallbacks,
+    ConcaveCallback,
     Trap,
     call_inside,
     call_trapped,
@@ -60,8 +60,11 @@ from ._tokens import new_token
 
 Vector = npt.NDArray[np.float64]
 TIES = choices(Ties)
-CONCAVE_KINDS = choices(ConcaveKind)
-HYPERGRAPH_KINDS = choices(HypergraphKind)
+_KINDS = choices(ConcaveKind)
+CONCAVE_KINDS = {name: _KINDS[name] for name in ("sqrt", "log1p", "min", "power")}
+HYPERGRAPH_KINDS = {
+    name: _KINDS[name] for name in ("all_or_nothing", "small_side", "product", "clique")
+}
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 SEARCHED = 10  # elements up to which minimize usually tries all sets of a custom function
@@ -197,26 +200,27 @@ class Function(Immutable):
 
     @staticmethod
     def cardinality(h: Any) -> Function:
-        """h[|A|] for a concave table of n + 1 numbers with h[0] = 0."""
+        """h[|A|] for a concave table of n + 1 numbers."""
         table = vector(h, "h")
         if table.size < 2:
             raise ValueError("h needs n + 1 numbers, n >= 1")
-        return Function._make("fn_cardinality", n=table.size - 1, h=table)
+        points = _with_arrays(Concave(kind=ConcaveKind.POINTS, count=table.size), g=table)
+        return Function._make("fn_concave", n=table.size - 1, concave=points)
 
     @staticmethod
     def sqrt(n: int) -> Function:
         """sqrt(|A|)"""
-        return Function._make("fn_sqrt", n=whole(n, "n"))
+        return Function._make("fn_concave", n=whole(n, "n"), concave=_named("sqrt"))
 
     @staticmethod
     def log1p(n: int) -> Function:
         """log(1 + |A|)"""
-        return Function._make("fn_log1p", n=whole(n, "n"))
+        return Function._make("fn_concave", n=whole(n, "n"), concave=_named("log1p"))
 
     @staticmethod
     def truncation(n: int, c: int) -> Function:
         """min(|A|, c)"""
-        return Function._make("fn_truncation", n=whole(n, "n"), c=whole(c, "c"))
+        return Function._make("fn_concave", n=whole(n, "n"), concave=_named("min", whole(c, "c")))
 
     @staticmethod
     def concave(w: Any, g: Any = "sqrt", parameter: float | None = None) -> Function:
@@ -225,20 +229,21 @@ class Function(Immutable):
         (t, values), between whose points g is linear; or a function of one number. The concavity of
         such a function is checked as in Function.custom, with check = "small"."""
         weight = vector(w, "w")
-        given = {"n": weight.size, "w": weight}
+        given = {"n": weight.size, "weight": weight}
         if isinstance(g, str):
-            return Function._make("fn_concave", **given, **_shape(g, parameter))
+            return Function._make("fn_concave", **given, concave=_named(g, parameter))
         if parameter is not None:
             raise ValueError(f"parameter = {parameter!r} is for a g that is given by name")
         if callable(g):
-            shape = ShapeCallbacks(g)
-            handle = Handle("fn_concave_custom", **given, ops=shape.ops, free="fn_free")
-            return Function(handle, [shape], "small")
+            custom = ConcaveCallback(g)
+            handle = Handle("fn_concave", **given, concave=custom.struct, free="fn_free")
+            return Function(handle, [custom], "small")
         if not isinstance(g, Sequence) or len(g) != 2:
             raise ValueError("g must be a name, a pair of arrays (t, values), or a function")
         t = vector(g[0], "t")
         values = vector(g[1], "values", t.size)
-        return Function._make("fn_concave_points", **given, count=t.size, t=t, g=values)
+        points = _with_arrays(Concave(kind=ConcaveKind.POINTS, count=t.size), t=t, g=values)
+        return Function._make("fn_concave", **given, concave=points)
 
     @staticmethod
     def groups(
@@ -254,14 +259,10 @@ class Function(Immutable):
         in Function.concave. amounts: lists like groups, what each element brings instead of 1.
         Groups may overlap."""
         start, members = _lists(groups, "groups")
-        arrays = {"start": start, "elements": members}
-        if weights is not None:
-            arrays["weight"] = vector(weights, "weights", start.size - 1)
-        if amounts is not None:
-            arrays["amount"] = _amounts(amounts, start)
-        return Function._make(
-            "fn_groups", n=whole(n, "n"), m=start.size - 1, **arrays, **_shape(g, parameter)
-        )
+        given = {"amount": None if amounts is None else _amounts(amounts, start)}
+        lists = _groups(start, members, weights, **given)
+        concave = _named(g, parameter)
+        return Function._make("fn_groups", n=whole(n, "n"), groups=lists, concave=concave)
 
     @staticmethod
     def hypergraph(
@@ -274,14 +275,9 @@ class Function(Immutable):
         """The cut of a hypergraph: the sum over edges of weight * what kind says of an edge with i
         nodes in A and j outside, both > 0: "all_or_nothing" 1, "small_side" min(i, j), "product"
         i * j, and "clique" i * j once more, as an ordinary cut."""
-        start, nodes = _lists(edges, "edges")
-        arrays = {"start": start, "nodes": nodes}
-        if weights is not None:
-            arrays["weight"] = vector(weights, "weights", start.size - 1)
-        number = pick("kind", kind, HYPERGRAPH_KINDS)
-        return Function._make(
-            "fn_hypergraph", n=whole(n, "n"), m=start.size - 1, **arrays, kind=number
-        )
+        lists = _groups(*_lists(edges, "edges"), weights)
+        concave = Concave(kind=pick("kind", kind, HYPERGRAPH_KINDS))
+        return Function._make("fn_groups", n=whole(n, "n"), groups=lists, concave=concave)
 
     @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
@@ -494,9 +490,8 @@ class Function(Immutable):
         """The Lovász extension at x, and its greedy subgradient there. ties: "average" over the
         orders of equal entries where there is a formula for it, or by "index"."""
         point, g, value = vector(x, "x", self.n), np.empty(self.n), ctypes.c_double()
-        settings: LovaszSettings = function("lovasz_defaults")()
-        settings.ties = pick("ties", ties, TIES)
-        self._call("lovasz", x=point, value=ctypes.byref(value), g=g, settings=settings)
+        wanted = pick("ties", ties, TIES)
+        self._call("lovasz", x=point, value=ctypes.byref(value), subgradient=g, ties=wanted)
         return value.value, g
 
     def check(
@@ -759,6 +754,23 @@ def _lists(lists: Iterable[Iterable[int]], name: str) -> tuple[Any, Any]:
     return start, int32([item for each in kept for item in each], name)
 
 
+def _with_arrays(struct: ctypes.Structure, **arrays: Any) -> Any:
+    """The struct, with addresses of arrays, which live as long; None is NULL."""
+    kinds: dict[str, Any] = {field[0]: field[1] for field in struct._fields_}
+    for name, array in arrays.items():
+        if array is not None:
+            setattr(struct, name, array.ctypes.data_as(kinds[name]))
+    struct.arrays = arrays  # type: ignore[attr-defined]
+    return struct
+
+
+def _groups(start: Any, members: Any, weights: Any, **amounts: Any) -> Any:
+    """The struct of groups, from _lists."""
+    weight = None if weights is None else vector(weights, "weights", start.size - 1)
+    groups = Groups(count=start.size - 1)
+    return _with_arrays(groups, start=start, elements=members, weight=weight, **amounts)
+
+
 def _amounts(amounts: Iterable[Iterable[float]], start: Any) -> Vector:
     """One after the other; list by list as many as the groups have, which start there."""
     kept = [list(each) for each in amounts]
@@ -780,13 +792,13 @@ def _line(found: Check, name: str) -> str:
     return next(line for line in found.text.splitlines() if line.startswith(words[name]))
 
 
-def _shape(g: str, parameter: float | None) -> dict[str, Any]:
-    """The arguments kind and parameter."""
+def _named(g: str, parameter: float | None = None) -> Concave:
+    """A concave function by its name."""
     kind = pick("g", g, CONCAVE_KINDS)
     needed = kind in (ConcaveKind.MIN, ConcaveKind.POWER)
     if needed != (parameter is not None):
         raise ValueError(f"g = {g!r} {'needs a' if needed else 'has no'} parameter")
-    return {"kind": kind, "parameter": real(parameter, "parameter") if needed else 0.0}
+    return Concave(kind=kind, parameter=real(parameter, "parameter") if needed else 0.0)
 
 
 def _counterexample(raw: RawCounterexample) -> Counterexample:

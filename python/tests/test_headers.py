@@ -45,7 +45,7 @@ def test_bindings_are_up_to_date():
         ("tensor.h", "SUBMOD_LABEL_I64  ", "SUBMOD_LABEL_I64 = 3 "),
         ("loss.h", "size_t bins;", "uint32_t bins;"),
         ("loss.h", "double *loss,", "float *loss, int more,"),
-        ("function.h", "#define SUBMOD_EXHAUSTIVE_MAX", "#define SUBMOD_TRIED_MAX"),
+        ("measure.h", "#define SUBMOD_EXHAUSTIVE_MAX", "#define SUBMOD_TRIED_MAX"),
         (
             "base.h",
             "SUBMOD_API int submod_get_num_threads(void);",

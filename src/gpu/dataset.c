@@ -24,7 +24,7 @@ submod_status submodi_gpu_dataset_start(submodi_gpu_task *task, submodi_gpu_meth
     batch->settings.class_list = batch->given.class_list;
     batch->settings.class_count = batch->given.class_count;
     batch->settings.class_weight = batch->given.class_weight;
-    status = submodi_read_measure("submod_", "measure", batch->given.measure, &batch->measure);
+    status = submodi_read_measure("measure", batch->given.measure, &batch->measure);
     return status ? status : submodi_gpu_require_form(batch);
 }
 

@@ -44,7 +44,7 @@ submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const submod_score
                                               "submod_gpu_lovasz_hinge and its gradient");
     }
     status = status ? status
-                    : submodi_read_measure("submod_", "settings.measure", task->batch.given.measure,
+                    : submodi_read_measure("settings.measure", task->batch.given.measure,
                                            &task->batch.measure);
     if (status == SUBMOD_OK && task->batch.measure.type == SUBMOD_MEASURE_CUSTOM) {
         status = submodi_fail(SUBMOD_EUNSUPPORTED,

@@ -123,8 +123,7 @@ submod_status submodi_batch_start(submodi_batch *batch, submodi_kind kind,
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
     status = require_engine(&batch->settings); /* before pointers are followed */
     return status ? status
-                  : submodi_read_measure("submod_", "measure", batch->settings.measure,
-                                         &batch->measure);
+                  : submodi_read_measure("measure", batch->settings.measure, &batch->measure);
 }
 
 /* ---- checks ---- */
@@ -253,7 +252,7 @@ submod_status submodi_require_loss_settings(const submod_loss_settings *s, size_
         return submodi_fail(SUBMOD_EINVAL, "class_list is empty; name at least one class");
     }
     if (listed) {
-        status = submodi_require_set("submod_", C, "class_list", s->class_list, s->class_count);
+        status = submodi_check_elements("class_list", s->class_list, s->class_count, C);
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
         status = submodi_fail(SUBMOD_EINVAL, "classes = %d is unknown; see submod_classes",
                               (int)s->classes);
@@ -331,7 +330,7 @@ static submod_status ask_custom_segment(submodi_batch *batch, size_t s, double *
     double F[3];
     submodi_measure_failure failure;
     if (!ask_custom(batch, s, F, &failure)) {
-        return submodi_measure_failed("submod_", &failure);
+        return submodi_measure_failed(&failure);
     }
     batch->foreground_is_all[s] = batch->foreground[s] > 0 && F[1] == F[2];
     batch->worst[s] = F[2];

@@ -292,7 +292,7 @@ static submod_status solve_classes(const submod_dataset *d, solving *x)
                                      .points = x->points};
         x->value[c] = submodi_histogram_solve(&counts, &how, x->weight + 2 * d->bins * c, &failure);
         if (failure.found) {
-            return submodi_measure_failed("submod_", &failure);
+            return submodi_measure_failed(&failure);
         }
     }
     return SUBMOD_OK;
@@ -327,7 +327,7 @@ static submod_status read_settings(const submod_loss_settings *settings, size_t 
     s->class_count = given.class_count;
     s->class_weight = given.class_weight;
     submod_status status = submodi_require_loss_settings(s, C);
-    return status ? status : submodi_read_measure("submod_", "measure", given.measure, measure);
+    return status ? status : submodi_read_measure("measure", given.measure, measure);
 }
 
 submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double *class_loss,

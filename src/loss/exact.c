@@ -96,7 +96,7 @@ static submod_status find_failure(const submodi_exact *x)
         const submodi_rank_memory *r = &x->rank[t];
         first = r->failure.found && (!first || r->segment < first->segment) ? r : first;
     }
-    return first ? submodi_measure_failed("submod_", &first->failure) : SUBMOD_OK;
+    return first ? submodi_measure_failed(&first->failure) : SUBMOD_OK;
 }
 
 /* What each group adds to the loss, by the values of its classes. */

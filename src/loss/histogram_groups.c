@@ -69,7 +69,7 @@ submod_status submodi_solve_group(const submodi_histogram *h, size_t group,
     *loss = 0;
     for (size_t c = 0; c < C; c++) {
         if (s->failure[c].found) {
-            return submodi_measure_failed("submod_", &s->failure[c]);
+            return submodi_measure_failed(&s->failure[c]);
         }
         *loss += s->value[c];
     }

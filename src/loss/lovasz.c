@@ -8,7 +8,6 @@
 #include "loss/tensors/rows.h"
 #include "loss/tile.h"
 #include "submod/fn_internal.h"
-#include <submod/lovasz.h>
 
 submod_loss_settings submod_loss_defaults(void)
 {
@@ -146,7 +145,7 @@ static submod_status solve_images(const submodi_batch *batch, const submod_fn *f
             return submodi_batch_bad_score(batch);
         }
         double value;
-        submod_status status = submod_lovasz(fn, margin, &value, g, NULL, NULL, w);
+        submod_status status = submod_lovasz(fn, margin, &value, g, NULL, SUBMOD_TIES_AVERAGE, w);
         if (status != SUBMOD_OK) {
             return status;
         }

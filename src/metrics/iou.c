@@ -53,7 +53,7 @@ static submod_status choose_list(const submod_metric_settings *s, size_t classes
                                   s->class_count);
     }
     submod_status status =
-        submodi_require_set("submod_", classes, "class_list", s->class_list, s->class_count);
+        submodi_check_elements("class_list", s->class_list, s->class_count, classes);
     memset(chosen, 0, classes);
     for (size_t i = 0; status == SUBMOD_OK && i < s->class_count; i++) {
         chosen[s->class_list[i]] = 1;

@@ -30,7 +30,6 @@
 #include "prox/algorithm2.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
-#include <submod/lovasz.h>
 
 /* ---- the listing ---- */
 
@@ -253,9 +252,7 @@ static submod_status run_of(const submod_fn *fn, const double *x, submodi_algori
     a->v = submodi_work_alloc(w, n, sizeof *a->v);
     a->g = submodi_work_alloc(w, n, sizeof *a->g);
     TRY(submodi_work_status(w));
-    submod_lovasz_settings vertex = submod_lovasz_defaults();
-    vertex.ties = SUBMOD_TIES_INDEX;
-    TRY(submod_lovasz(fn, x, NULL, d, order, &vertex, w)); /* Lines 1 and 3. */
+    TRY(submod_lovasz(fn, x, NULL, d, order, SUBMOD_TIES_INDEX, w)); /* Lines 1 and 3. */
     for (size_t i = 0; i < n; i++) {
         a->v[i] = x[order[i]];
         a->g[i] = d[order[i]];
@@ -297,7 +294,7 @@ static submod_status solve(submod_prox_method method, const submodi_prox_problem
     info->iterations = a.iterations;
     info->work = 2 * p->fn->n;
     info->oracle_calls = 2;
-    submod_status status = submod_lovasz(p->fn, u, NULL, s, NULL, NULL, work);
+    submod_status status = submod_lovasz(p->fn, u, NULL, s, NULL, SUBMOD_TIES_AVERAGE, work);
     return status ? status : outcome;
 }
 

@@ -18,7 +18,6 @@
 
 #include "base/internal.h"
 #include "prox/prox_cut.h"
-#include <submod/lovasz.h>
 
 /* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
  * error relative to weight / lambda, which matters where v is near 0. */
@@ -62,9 +61,7 @@ submod_status submodi_extension_at(const submodi_prox_problem *p, const double *
     for (size_t i = 0; i < n; i++) {
         v[i] = argument(p, u[i]);
     }
-    submod_lovasz_settings plain = submod_lovasz_defaults();
-    plain.ties = SUBMOD_TIES_INDEX;
-    submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, &plain, work);
+    submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, SUBMOD_TIES_INDEX, work);
     if (status == SUBMOD_OK) {
         f->excess = excess(v, s, g, order, n, p->lambda, &f->size);
         f->known = true;

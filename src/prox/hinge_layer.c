@@ -307,7 +307,7 @@ static submod_status start_layer(layer *x, const submod_scores *scores, const su
                             "fast way then; take submod_lovasz_hinge and its gradient, or "
                             "submod_prox_two_counts_points in the norm of the weights");
     }
-    TRY(submodi_read_measure("submod_", "settings.measure", x->batch.given.measure, &x->measure));
+    TRY(submodi_read_measure("settings.measure", x->batch.given.measure, &x->measure));
     return choose_method(x);
 }
 

@@ -19,8 +19,6 @@
 #include "base/internal.h"
 #include "prox/combination.h"
 #include "prox/solver.h"
-#include "submod/exhaustive.h"
-#include <submod/lovasz.h>
 #include <submod/prox.h>
 
 /* AUTO searches all subsets of up to this many elements if F calls user code and has no minimize
@@ -189,13 +187,11 @@ static bool is_done(search *f, const submodi_view *v)
 /* f->order = the elements from the smallest to the largest s, f->gains the gains along it. */
 static submod_status sort_by_base(search *f, const double *s)
 {
-    submod_lovasz_settings plain = submod_lovasz_defaults();
-    plain.ties = SUBMOD_TIES_INDEX;
     for (size_t i = 0; i < f->n; i++) {
         f->key[i] = -s[i];
     }
     f->info->oracle_calls++;
-    TRY(submod_lovasz(f->fn, f->key, NULL, f->vertex, f->order, &plain, f->work));
+    TRY(submod_lovasz(f->fn, f->key, NULL, f->vertex, f->order, SUBMOD_TIES_INDEX, f->work));
     for (size_t k = 0; k < f->n; k++) {
         f->gains[k] = f->vertex[f->order[k]];
     }
@@ -327,12 +323,10 @@ static submod_status not_submodular(const char *proof)
  * longer. */
 static submod_status by_all_subsets(search *f)
 {
-    submodi_ascending(f->order, f->n);
-    submodi_subsets of = {.fn = f->fn, .elements = f->order, .n = f->n};
     submodi_minimisers found;
     double limit = f->settings->time_limit;
     double deadline = limit > 0 ? f->begin + limit / 2 : INFINITY;
-    submod_status status = submodi_try_all_subsets("submod_sfm", &of, deadline, &found, f->work);
+    submod_status status = submodi_try_all_subsets(f->fn, deadline, &found, f->work);
     f->info->oracle_calls += found.tried;
     if (status == SUBMOD_TIMELIMIT) {
         f->info->method = SUBMOD_SFM_MIN_NORM;
@@ -341,8 +335,10 @@ static submod_status by_all_subsets(search *f)
         return demanded && status == SUBMOD_OK ? SUBMOD_TIMELIMIT : status;
     }
     TRY(status);
-    submodi_flags_from_bits(found.smallest, f->n, f->smallest);
-    submodi_flags_from_bits(found.largest, f->n, f->largest);
+    for (size_t e = 0; e < f->n; e++) {
+        f->smallest[e] = found.smallest >> e & 1;
+        f->largest[e] = found.largest >> e & 1;
+    }
     f->has_sets = true;
     f->info->extremes_proved = found.extreme;
     return found.extreme || !f->fn->calls_user_code

@@ -732,12 +732,11 @@ static submod_status measure_check(const submod_measure *measure, uint64_t P, ui
                                    submod_check_report *report,
                                    const submod_check_settings *settings)
 {
-    static const char who[] = "submod_measure_check";
     const uint64_t largest = UINT64_C(1) << 53;
     submod_measure m;
     checker c = {.measure = &m};
     TRY(submodi_check_given("report", report));
-    TRY(submodi_read_measure(who, "measure", measure, &m));
+    TRY(submodi_read_measure("measure", measure, &m));
     TRY(read_settings(settings, 0x1p-46, &c.settings));
     if (P > largest || N > largest) {
         return submodi_fail(SUBMOD_EINVAL,

@@ -20,8 +20,6 @@ typedef struct counted {
     double value; /* F(a, b); custom measures only */
 } counted;
 
-static const char messages[] = "a function of counts";
-
 static bool is_custom(const submodi_counts *c)
 {
     return c->measure.type == SUBMOD_MEASURE_CUSTOM;
@@ -58,7 +56,7 @@ static submod_status value_at(const submodi_counts *c, counted at, double *value
         return SUBMOD_OK;
     }
     const submodi_measure_failure failure = {true, a, b, c->P, c->N, *value};
-    return submodi_measure_failed(messages, &failure);
+    return submodi_measure_failed(&failure);
 }
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
@@ -89,7 +87,7 @@ static submod_status algorithm_1(const submodi_counts *c, counted *at, const int
     enum { BATCH = 256 };
     double a[BATCH], b[BATCH];
     /* Increments from the value 0 are values. */
-    const submodi_increment F = {.who = messages, .measure = &c->measure, .P = c->P, .N = c->N};
+    const submodi_increment F = {.measure = &c->measure, .P = c->P, .N = c->N};
     for (size_t begin = 0; begin < p; begin += BATCH) {
         size_t count = p - begin < BATCH ? p - begin : BATCH;
         for (size_t i = 0; i < count; i++) {
@@ -373,8 +371,7 @@ static submod_status minimize_sorted(problem *p, uint8_t *const in[2], submod_wo
     submodi_increment from;
     submodi_prefix_sums sums[2];
     if (!jaccard) {
-        TRY(submodi_increment_from(messages, &p->c->measure, p->c->P, p->c->N, p->base.a, p->base.b,
-                                   &from));
+        TRY(submodi_increment_from(&p->c->measure, p->c->P, p->c->N, p->base.a, p->base.b, &from));
         add_up(p, sums);
     }
     for (int largest = 0; largest < 2; largest++) {
@@ -743,13 +740,13 @@ static submod_status weighted_hamming(size_t n, const double *weight, submod_fn 
     return status;
 }
 
-static submod_status fn_counts(const char *who, size_t n, const uint8_t *foreground,
-                               const double *weight, const submod_measure *measure, submod_fn **fn)
+static submod_status fn_counts(size_t n, const uint8_t *foreground, const double *weight,
+                               const submod_measure *measure, submod_fn **fn)
 {
     submod_measure m;
-    TRY(submodi_require_size(who, n, fn));
+    TRY(submodi_check_size(n, fn));
     TRY(submodi_check_given("foreground", foreground));
-    TRY(submodi_read_measure(who, "measure", measure, &m));
+    TRY(submodi_read_measure("measure", measure, &m));
     if (weight) {
         TRY(submodi_check_all_nonnegative("weight", weight, n));
     }
@@ -764,19 +761,19 @@ submod_status submod_fn_counts(size_t n, const uint8_t *foreground, const double
                                const submod_measure *measure, submod_fn **fn)
 {
     static const char who[] = "submod_fn_counts";
-    return submodi_return(who, fn_counts(who, n, foreground, weight, measure, fn));
+    return submodi_return(who, fn_counts(n, foreground, weight, measure, fn));
 }
 
 submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn **fn)
 {
     static const char who[] = "submod_fn_jaccard";
-    return submodi_return(who, fn_counts(who, n, foreground, NULL, NULL, fn));
+    return submodi_return(who, fn_counts(n, foreground, NULL, NULL, fn));
 }
 
 submod_status submod_fn_hamming(size_t n, submod_fn **fn)
 {
     static const char who[] = "submod_fn_hamming";
     const submod_measure m = submod_hamming();
-    submod_status status = submodi_require_size(who, n, fn);
+    submod_status status = submodi_check_size(n, fn);
     return submodi_return(who, status ? status : new_counts(n, NULL, NULL, &m, fn));
 }

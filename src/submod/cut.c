@@ -566,7 +566,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
                             const double *weight, int directed, submod_fn **fn)
 {
     const edges e = {m, tail, head, weight, directed ? NULL : weight};
-    submod_status status = submodi_require_size("submod_fn_cut", n, fn);
+    submod_status status = submodi_check_size(n, fn);
     return submodi_return("submod_fn_cut", status ? status : make(n, &e, fn));
 }
 

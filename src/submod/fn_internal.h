@@ -131,8 +131,6 @@ bool submodi_is_hamming(const submod_fn *fn);
 submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn);
 
 /* Checks shared by all constructors: n in range and a place for the result. */
-submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
-
 submod_status submodi_check_size(size_t n, submod_fn **fn);
 
 /* Checks that the elements are in 0 .. n-1, each at most once. The second one also marks them in
@@ -141,13 +139,10 @@ submod_status submodi_check_elements(const char *name, const int32_t *set, size_
 submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
                                     unsigned char *seen);
 
-/* Elements in 0 .. n-1, each at most once across the two lists. who is the public function's
- * name, the other names are those of its arguments. A list may be NULL when it is empty. */
-submod_status submodi_require_set(const char *who, size_t n, const char *name, const int32_t *set,
-                                  size_t k);
-submod_status submodi_require_disjoint_sets(const char *who, size_t n, const char *name_a,
-                                            const int32_t *a, size_t ka, const char *name_b,
-                                            const int32_t *b, size_t kb);
+/* Checks a concave function. Kinds for whole numbers need that the weights, by their argument's
+ * name, are NULL. */
+submod_status submodi_check_concave(const submod_concave *g, const char *name,
+                                    const double *weight);
 
 /* list = 0, 1, .., n - 1. */
 static inline void submodi_ascending(int32_t *list, size_t n)
@@ -220,6 +215,23 @@ static inline void submodi_fn_free_all(submod_fn *const *fns, size_t count)
         submod_fn_free(fns[j]);
     }
 }
+
+/* ---- minimisation by trying all subsets ---- */
+
+/* Sets of elements, a bit each. The minimisers of a submodular function are closed under
+ * intersection and union: these are the smallest and the largest one. If one of them is no
+ * minimiser, F is not submodular, and some minimiser takes its place. */
+typedef struct submodi_minimisers {
+    uint32_t smallest, largest;
+    bool extreme;   /* they are the intersection and the union of all minimisers */
+    uint64_t tried; /* subsets whose value was computed, also if the search failed */
+} submodi_minimisers;
+
+/* Tries all subsets of n <= SUBMOD_EXHAUSTIVE_MAX elements, one push each. Values that differ by
+ * rounding only count as equal. Returns SUBMOD_TIMELIMIT without a result if submodi_seconds()
+ * passes the deadline; INFINITY means none. */
+submod_status submodi_try_all_subsets(const submod_fn *fn, double deadline,
+                                      submodi_minimisers *found, submod_work *work);
 
 /* ---- components of ties ---- */
 

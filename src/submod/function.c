@@ -1,4 +1,6 @@
-/* The handle, and calls to the callbacks of any function: missing ones are derived from eval. */
+/* The handle, evaluation, and calls to the callbacks of any function: missing ones are derived from
+ * eval. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -6,21 +8,6 @@
 #include "submod/fn_internal.h"
 
 /* ---- the handle ---- */
-
-submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn)
-{
-    if (!fn) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: fn, the address for the result, is NULL", who);
-    }
-    if (n == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: n = 0 must be >= 1: a ground set is never empty",
-                            who);
-    }
-    if (n > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu must be at most 2^31 - 1", who, n);
-    }
-    return SUBMOD_OK;
-}
 
 submod_status submodi_check_size(size_t n, submod_fn **fn)
 {
@@ -36,7 +23,7 @@ static submod_status new_handle(const submod_fn *like, submod_fn **fn)
 {
     submod_fn *f = submodi_alloc(1, sizeof *f);
     if (!f) {
-        return submodi_nomem(like->ops.name);
+        return submodi_out_of_memory();
     }
     *f = *like;
     f->itself = (submodi_term){.fn = f, .coefficient = 1, .count = like->n};
@@ -54,32 +41,37 @@ submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn)
     return status;
 }
 
-submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, submod_fn **fn)
+static submod_status check_ops(const submod_fn_ops *ops)
 {
-    static const char who[] = "submod_fn_custom";
-    submod_status status = submodi_require_size(who, n, fn);
-    status = status ? status : submodi_require_given(who, "ops", ops);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    TRY(submodi_check_given("ops", ops));
     if (!ops->eval) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ops.eval is NULL, but it defines the function",
-                            who);
+        return submodi_fail(SUBMOD_EINVAL, "ops.eval is NULL, but it defines the function");
     }
     if (!ops->reset != !ops->chain) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: ops.reset and ops.chain must both be given or both be NULL", who);
+                            "ops.reset and ops.chain must both be given or both be NULL");
     }
     if (!ops->chain && (ops->gain || ops->tied)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ops.gain and ops.tied need reset and chain", who);
+        return submodi_fail(SUBMOD_EINVAL, "ops.gain and ops.tied need reset and chain");
     }
-    if (ops->state_size > SIZE_MAX / 8) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ops.state_size = %zu must be at most %zu", who,
-                            ops->state_size, SIZE_MAX / 8);
-    }
+    return ops->state_size <= SIZE_MAX / 8
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "ops.state_size = %zu must be at most %zu",
+                              ops->state_size, SIZE_MAX / 8);
+}
+
+static submod_status custom(size_t n, const submod_fn_ops *ops, void *ctx, submod_fn **fn)
+{
+    TRY(submodi_check_size(n, fn));
+    TRY(check_ops(ops));
     submod_fn f = {.ops = *ops, .calls_user_code = true, .ctx = ctx, .n = n};
     f.ops.name = ops->name ? ops->name : "custom";
     return new_handle(&f, fn);
+}
+
+submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, submod_fn **fn)
+{
+    return submodi_return("submod_fn_custom", custom(n, ops, ctx, fn));
 }
 
 submod_fn *submod_fn_retain(const submod_fn *fn)
@@ -110,6 +102,43 @@ size_t submod_fn_size(const submod_fn *fn)
 const char *submod_fn_name(const submod_fn *fn)
 {
     return fn ? fn->ops.name : "";
+}
+
+/* ---- checks of lists of elements ---- */
+
+submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
+                                    unsigned char *seen)
+{
+    for (size_t i = 0; i < k; i++) {
+        if (set[i] < 0 || (size_t)set[i] >= n) {
+            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d is not in [0, %zu)", name, i,
+                                (int)set[i], n);
+        }
+        unsigned char *byte = &seen[set[i] / CHAR_BIT];
+        unsigned char bit = (unsigned char)(1U << (set[i] % CHAR_BIT));
+        if (*byte & bit) {
+            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d occurs twice", name, i, (int)set[i]);
+        }
+        *byte |= bit;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_check_elements(const char *name, const int32_t *set, size_t k, size_t n)
+{
+    TRY(k ? submodi_check_given(name, set) : SUBMOD_OK);
+    unsigned char few[512]; /* no allocation for n <= 4096 */
+    size_t bytes = n / CHAR_BIT + 1;
+    unsigned char *seen = bytes <= sizeof few ? few : submodi_alloc(bytes, 1);
+    if (!seen) {
+        return submodi_out_of_memory();
+    }
+    memset(seen, 0, bytes);
+    submod_status status = submodi_mark_elements(name, set, k, n, seen);
+    if (seen != few) {
+        submodi_free(seen);
+    }
+    return status;
 }
 
 /* ---- callbacks ---- */
@@ -308,4 +337,162 @@ submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *orde
         status = submodi_fn_minimize(fn, &minor, z + begin, in + begin, NULL, NULL);
     }
     return status;
+}
+
+/* ---- public evaluation ---- */
+
+static submod_status evaluate(const submod_fn *fn, const int32_t *set, size_t k, double *value)
+{
+    TRY(submodi_check_given("fn", fn));
+    TRY(submodi_check_given("value", value));
+    TRY(submodi_check_elements("set", set, k, fn->n));
+    double result;
+    TRY(submodi_fn_eval(fn, set, k, &result));
+    *value = result;
+    return SUBMOD_OK;
+}
+
+submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
+{
+    return submodi_return("submod_fn_eval", evaluate(fn, set, k, value));
+}
+
+static submod_status chain(const submod_fn *fn, const int32_t *order, size_t k, double *gains,
+                           submod_work *work)
+{
+    TRY(submodi_check_given("fn", fn));
+    TRY(k ? submodi_check_given("gains", gains) : SUBMOD_OK);
+    TRY(submodi_check_elements("order", order, k, fn->n));
+    void *state = submodi_work_alloc(work, submodi_fn_state_size(fn), 1);
+    TRY(submodi_work_status(work));
+    TRY(submodi_fn_reset(fn, state));
+    return k ? submodi_fn_chain(fn, state, order, k, gains) : SUBMOD_OK;
+}
+
+submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t k, double *gains,
+                              submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = chain(fn, order, k, gains, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return submodi_return("submod_fn_chain", status);
+}
+
+/* ---- a set that grows ---- */
+
+struct submod_state {
+    submod_fn *fn;
+    void *oracle; /* state of fn's callbacks */
+    int32_t *set; /* in order of arrival */
+    uint8_t *in;  /* membership, one byte per element */
+    size_t k;
+    bool broken; /* a callback failed: oracle is unusable until reset */
+};
+
+static submod_status reset(submod_state *state)
+{
+    memset(state->in, 0, state->fn->n);
+    state->k = 0;
+    submod_status status = submodi_fn_reset(state->fn, state->oracle);
+    state->broken = status != SUBMOD_OK;
+    return status;
+}
+
+static submod_status create(const submod_fn *fn, submod_state **state)
+{
+    TRY(submodi_check_given("fn", fn));
+    TRY(submodi_check_given("state", state));
+    submod_state *s = submodi_alloc(1, sizeof *s);
+    if (!s) {
+        return submodi_out_of_memory();
+    }
+    *s = (submod_state){.fn = submod_fn_retain(fn),
+                        .oracle = submodi_alloc(submodi_fn_state_size(fn), 1),
+                        .set = submodi_alloc(fn->n, sizeof *s->set),
+                        .in = submodi_alloc(fn->n, sizeof *s->in)};
+    submod_status status = s->oracle && s->set && s->in ? reset(s) : submodi_out_of_memory();
+    if (status == SUBMOD_OK) {
+        *state = s;
+    } else {
+        submod_state_free(s);
+    }
+    return status;
+}
+
+submod_status submod_state_create(const submod_fn *fn, submod_state **state)
+{
+    return submodi_return("submod_state_create", create(fn, state));
+}
+
+void submod_state_free(submod_state *state)
+{
+    if (state) {
+        submod_fn_free(state->fn);
+        submodi_free(state->oracle);
+        submodi_free(state->set);
+        submodi_free(state->in);
+        submodi_free(state);
+    }
+}
+
+submod_status submod_state_reset(submod_state *state)
+{
+    submod_status status = submodi_check_given("state", state);
+    return submodi_return("submod_state_reset", status ? status : reset(state));
+}
+
+static submod_status check_new_element(const submod_state *state, int32_t e)
+{
+    TRY(submodi_check_given("state", state));
+    if (state->broken) {
+        return submodi_fail(SUBMOD_EINVAL, "a callback failed; call submod_state_reset first");
+    }
+    if (e < 0 || (size_t)e >= state->fn->n) {
+        return submodi_fail(SUBMOD_EINVAL, "e = %d is not in [0, %zu)", (int)e, state->fn->n);
+    }
+    return state->in[e] ? submodi_fail(SUBMOD_EINVAL, "e = %d is in the set already", (int)e)
+                        : SUBMOD_OK;
+}
+
+static submod_status push(submod_state *state, int32_t e, double *gain)
+{
+    double result;
+    TRY(check_new_element(state, e));
+    submod_status status = submodi_fn_push(state->fn, state->oracle, e, &result);
+    state->broken = status != SUBMOD_OK;
+    TRY(status);
+    state->set[state->k++] = e;
+    state->in[e] = 1;
+    submodi_copy_out(gain, &result, 1, sizeof result);
+    return SUBMOD_OK;
+}
+
+submod_status submod_state_push(submod_state *state, int32_t e, double *gain)
+{
+    return submodi_return("submod_state_push", push(state, e, gain));
+}
+
+static submod_status gain_of(submod_state *state, int32_t e, double *gain)
+{
+    TRY(check_new_element(state, e));
+    TRY(submodi_check_given("gain", gain));
+    double result;
+    submod_status status = submodi_fn_gain(state->fn, state->oracle, e, &result);
+    state->broken = status != SUBMOD_OK;
+    TRY(status);
+    *gain = result;
+    return SUBMOD_OK;
+}
+
+submod_status submod_state_gain(submod_state *state, int32_t e, double *gain)
+{
+    return submodi_return("submod_state_gain", gain_of(state, e, gain));
+}
+
+size_t submod_state_set(const submod_state *state, const int32_t **set)
+{
+    if (set && state) {
+        *set = state->set;
+    }
+    return state ? state->k : 0;
 }

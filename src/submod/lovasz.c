@@ -12,13 +12,6 @@
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "submod/fn_internal.h"
-#include <submod/lovasz.h>
-
-submod_lovasz_settings submod_lovasz_defaults(void)
-{
-    return (submod_lovasz_settings){.struct_size = sizeof(submod_lovasz_settings),
-                                    .ties = SUBMOD_TIES_AVERAGE};
-}
 
 static bool is_tied(const submodi_sorted *sorted, const double *x, size_t i)
 {
@@ -154,49 +147,39 @@ static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ti
 {
     size_t n = fn->n;
     submodi_sorted sorted;
-    void *state = submodi_take(w, submodi_fn_state_size(fn), 1);
-    *order = submodi_take(w, n, sizeof **order);
-    *gains = submodi_take(w, n, sizeof **gains);
-    if (!state || !*order || !*gains) {
-        return submodi_nomem("submod_lovasz");
-    }
+    void *state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1);
+    *order = submodi_work_alloc(w, n, sizeof **order);
+    *gains = submodi_work_alloc(w, n, sizeof **gains);
+    TRY(submodi_work_status(w));
     if (!sort) {
         return chain_unsorted(fn, state, *order, *gains);
     }
     if (submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
-        return submodi_nomem("submod_lovasz");
+        return submodi_out_of_memory();
     }
     const int threads = submodi_threads_for(n);
     bool ties_seen = threads == 1 ? read_order(&sorted, 0, n, *order)
                                   : read_order_in_parallel(&sorted, n, *order, threads);
-    submod_status status = submodi_fn_reset(fn, state);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    TRY(submodi_fn_reset(fn, state));
     return ties_seen && ties == SUBMOD_TIES_AVERAGE && fn->ops.tied
                ? chain_with_ties(fn, state, &sorted, x, *order, *gains)
                : submodi_fn_chain(fn, state, *order, n, *gains);
 }
 
-static submod_status extend(const submod_fn *fn, const double *x, double *value, double *g,
-                            int32_t *order_out, submod_ties ties, submod_work *w)
+static submod_status extend(const submod_fn *fn, const double *x, double *value,
+                            double *subgradient, int32_t *order_out, submod_ties ties,
+                            submod_work *w)
 {
-    static const char who[] = "submod_lovasz";
     size_t n = fn->n;
     int32_t *order;
     double *gains;
     bool sorted = order_out || !fn->modular;
-    submod_status status = greedy(fn, x, ties, sorted, w, &order, &gains);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    TRY(greedy(fn, x, ties, sorted, w, &order, &gains));
     if (value && !value_is_safe(x, order, sorted, gains, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: the value may overflow", who);
+        return submodi_fail(SUBMOD_ENUMERIC, "the value may overflow");
     }
-    double *by_element = g ? g : submodi_take(w, n, sizeof *by_element);
-    if (!by_element) {
-        return submodi_nomem(who);
-    }
+    double *by_element = subgradient ? subgradient : submodi_work_alloc(w, n, sizeof *by_element);
+    TRY(submodi_work_status(w));
     scatter(gains, order, n, by_element, submodi_threads_for(n));
     submodi_copy_out(order_out, order, n, sizeof *order);
     if (value) {
@@ -205,26 +188,26 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     return SUBMOD_OK;
 }
 
-submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value, double *g,
-                            int32_t *order, const submod_lovasz_settings *settings,
+static submod_status check_arguments(const submod_fn *fn, const double *x, submod_ties ties)
+{
+    TRY(submodi_check_given("fn", fn));
+    TRY(submodi_check_given("x", x));
+    if (ties != SUBMOD_TIES_AVERAGE && ties != SUBMOD_TIES_INDEX) {
+        return submodi_fail(SUBMOD_EINVAL, "ties = %d is unknown; see submod_ties", (int)ties);
+    }
+    return submodi_check_finite("x", x, fn->n);
+}
+
+submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
+                            double *subgradient, int32_t *order, submod_ties ties,
                             submod_work *work)
 {
-    static const char who[] = "submod_lovasz";
-    submod_lovasz_settings s = submod_lovasz_defaults();
-    submod_status status = submodi_require_given(who, "fn", fn);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_read_settings(who, "submod_lovasz_defaults", settings, &s);
-    if (status == SUBMOD_OK && s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown; see submod_ties", who,
-                              (int)s.ties);
+    submod_status status = check_arguments(fn, x, ties);
+    if (status == SUBMOD_OK) {
+        submodi_scope scope;
+        submod_work *w = submodi_scope_open(&scope, work);
+        status = extend(fn, x, value, subgradient, order, ties, w);
+        submodi_scope_close(&scope);
     }
-    status = status ? status : submodi_require_finite(who, "x", x, fn->n);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    status = extend(fn, x, value, g, order, s.ties, w);
-    submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_lovasz", status);
 }

@@ -32,38 +32,37 @@ submod_measure submod_measure_custom(const submod_measure_ops *ops, void *ctx)
     return m;
 }
 
-static submod_status require_tversky(const char *who, const char *name, double alpha, double beta)
+static submod_status check_tversky(const char *name, double alpha, double beta)
 {
     if (!(alpha == 0 || (alpha >= 1 / LARGEST_FACTOR && alpha <= LARGEST_FACTOR))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s.alpha = %g must be 0 or from %g to %g", who,
-                            name, alpha, 1 / LARGEST_FACTOR, LARGEST_FACTOR);
+        return submodi_fail(SUBMOD_EINVAL, "%s.alpha = %g must be 0 or from %g to %g", name, alpha,
+                            1 / LARGEST_FACTOR, LARGEST_FACTOR);
     }
     if (!(beta >= 1 && beta <= LARGEST_FACTOR)) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: %s.beta = %g must be from 1 to %g; for less than 1, as in Dice, "
+                            "%s.beta = %g must be from 1 to %g; for less than 1, as in Dice, "
                             "the Tversky loss is not submodular",
-                            who, name, beta, LARGEST_FACTOR);
+                            name, beta, LARGEST_FACTOR);
     }
     return SUBMOD_OK;
 }
 
-submod_status submodi_read_measure(const char *who, const char *name, const submod_measure *given,
+submod_status submodi_read_measure(const char *name, const submod_measure *given,
                                    submod_measure *measure)
 {
     submod_measure m = given ? *given : submod_jaccard();
     switch (m.type) {
     case SUBMOD_MEASURE_JACCARD:
     case SUBMOD_MEASURE_HAMMING: break;
-    case SUBMOD_MEASURE_TVERSKY: TRY(require_tversky(who, name, m.alpha, m.beta)); break;
+    case SUBMOD_MEASURE_TVERSKY: TRY(check_tversky(name, m.alpha, m.beta)); break;
     case SUBMOD_MEASURE_CUSTOM:
         if (!m.ops.value && !m.ops.values) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: %s is custom: it needs value or values", who,
-                                name);
+            return submodi_fail(SUBMOD_EINVAL, "%s is custom: it needs value or values", name);
         }
         break;
     default:
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s.type = %d is unknown; see submod_measure_type",
-                            who, name, (int)m.type);
+        return submodi_fail(SUBMOD_EINVAL, "%s.type = %d is unknown; see submod_measure_type", name,
+                            (int)m.type);
     }
     *measure = m;
     return SUBMOD_OK;
@@ -94,13 +93,13 @@ double submodi_measure_value(const submod_measure *m, double a, double b, double
 }
 
 /* The counts at which F was asked may be long; as few digits as tell whole numbers apart. */
-submod_status submodi_measure_failed(const char *who, const submodi_measure_failure *failure)
+submod_status submodi_measure_failed(const submodi_measure_failure *failure)
 {
     return submodi_fail(
         SUBMOD_ECALLBACK,
-        "%s: the custom measure returned F(a = %.12g, b = %.12g) = %g with P = %.12g, N = %.12g; "
+        "the custom measure returned F(a = %.12g, b = %.12g) = %g with P = %.12g, N = %.12g; "
         "it must be %s",
-        who, failure->a, failure->b, failure->value, failure->P, failure->N,
+        failure->a, failure->b, failure->value, failure->P, failure->N,
         failure->a + failure->b > 0 ? "finite" : "0 where nothing is wrong");
 }
 
@@ -146,13 +145,13 @@ bool submodi_measure_values(const submod_measure *m, double unit, size_t count, 
 static submod_status failed(const submodi_increment *from, double a, double b, double value)
 {
     const submodi_measure_failure failure = {true, a, b, from->P, from->N, value};
-    return submodi_measure_failed(from->who, &failure);
+    return submodi_measure_failed(&failure);
 }
 
-submod_status submodi_increment_from(const char *who, const submod_measure *measure, double P,
-                                     double N, double a, double b, submodi_increment *from)
+submod_status submodi_increment_from(const submod_measure *measure, double P, double N, double a,
+                                     double b, submodi_increment *from)
 {
-    *from = (submodi_increment){.who = who, .measure = measure, .P = P, .N = N, .a = a, .b = b};
+    *from = (submodi_increment){.measure = measure, .P = P, .N = N, .a = a, .b = b};
     from->value = submodi_measure_value(measure, a, b, P, N);
     if (measure->type != SUBMOD_MEASURE_CUSTOM) {
         from->form = submodi_form_increment_from(submodi_form_of(measure), P, N, a, b);

@@ -146,7 +146,6 @@ SUBMODI_HOST_DEVICE double submodi_form_increment_by(const submodi_form_incremen
 
 /* The increments F(a', b') - F(a, b) from one pair of counts. */
 typedef struct submodi_increment {
-    const char *who; /* the public function, for error messages */
     const submod_measure *measure;
     double P, N;
     double a, b;                 /* where it starts */
@@ -155,8 +154,8 @@ typedef struct submodi_increment {
 } submodi_increment;
 
 /* Begins at a and b. The measure has been checked. SUBMOD_ECALLBACK: a custom one failed. */
-submod_status submodi_increment_from(const char *who, const submod_measure *measure, double P,
-                                     double N, double a, double b, submodi_increment *from);
+submod_status submodi_increment_from(const submod_measure *measure, double P, double N, double a,
+                                     double b, submodi_increment *from);
 
 /* increments[i] = F(a[i], b[i]) - F(a, b); a[i] and b[i] are no less than a and b. */
 submod_status submodi_increments(const submodi_increment *from, size_t count, const double *a,
@@ -170,7 +169,7 @@ submod_status submodi_increment_by(const submodi_increment *from, double f, doub
 /* Copies a measure that was given, Jaccard for NULL, and checks it. name is the argument's name.
  * SUBMOD_EINVAL: an unknown type, alpha or beta out of range, a custom measure without a function.
  */
-submod_status submodi_read_measure(const char *who, const char *name, const submod_measure *given,
+submod_status submodi_read_measure(const char *name, const submod_measure *given,
                                    submod_measure *measure);
 
 /* Returns F(a, b), 0 at a = b = 0. A custom measure that fails returns NaN or Inf. */
@@ -188,7 +187,7 @@ bool submodi_measure_values(const submod_measure *m, double unit, size_t count, 
                             double *b, double P, double N, double *F,
                             submodi_measure_failure *failure);
 /* Returns SUBMOD_ECALLBACK, with a message. */
-submod_status submodi_measure_failed(const char *who, const submodi_measure_failure *failure);
+submod_status submodi_measure_failed(const submodi_measure_failure *failure);
 
 static inline submodi_form submodi_form_of(const submod_measure *m)
 {

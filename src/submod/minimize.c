@@ -1,108 +1,113 @@
-/* min over A within block of F(base + A) - F(base) - z(A): by F's own minimiser, or by trying all
- * subsets. */
+/* Minimisation by trying all subsets, depth first: the set {e_1 < .. < e_d} is reached by pushing
+ * e_d to a copy of the state of {e_1, .., e_d-1}, so that each subset costs one push and one copy.
+ * All values are kept, so that F is evaluated once per subset. Memory: 2^n numbers and n + 1
+ * states. */
 #include <math.h>
 #include <string.h>
 
 #include "base/internal.h"
-#include "submod/exhaustive.h"
+#include "submod/fn_internal.h"
 
-static const char who[] = "submod_fn_minimize";
+typedef struct subset_search {
+    const submod_fn *fn;
+    double deadline;
+    size_t state_size;
+    char *states;   /* by depth */
+    uint32_t *path; /* by depth: the last element pushed */
+    double *value;  /* by subset */
+    submodi_minimisers *found;
+} subset_search;
 
-static submod_status try_all(const submodi_subsets *of, int largest, uint8_t *in, submod_work *w)
+/* Makes the state at depth + 1, which is that at depth with element e added to the set, and the
+ * value of the larger set. */
+static submod_status push(subset_search *s, size_t depth, uint32_t set, uint32_t e)
 {
-    submodi_minimisers found;
-    submod_status status = submodi_try_all_subsets(who, of, INFINITY, &found, w);
-    if (status == SUBMOD_OK) {
-        submodi_flags_from_bits(largest ? found.largest : found.smallest, of->n, in);
-    }
+    char *here = s->states + depth * s->state_size;
+    double gain = 0;
+    memcpy(here + s->state_size, here, s->state_size);
+    submod_status status = submodi_fn_push(s->fn, here + s->state_size, (int32_t)e, &gain);
+    s->value[set | UINT32_C(1) << e] = s->value[set] + gain;
+    s->path[depth + 1] = e;
+    s->found->tried++;
     return status;
 }
 
-/* *value = F(base + A) - F(base) - z(A) for the A given by in; list has room for base and block. */
-static submod_status minimum(const submodi_subsets *of, const uint8_t *in, int32_t *list,
-                             double *value)
+static submod_status check_stop(const subset_search *s, submodi_poll poll)
 {
-    double base_value;
-    size_t k = of->nbase;
-    if (k) {
-        memcpy(list, of->base, k * sizeof *list);
+    if (submodi_polled(poll)) {
+        return submodi_fail(SUBMOD_ECANCELLED, "cancelled");
     }
-    for (size_t j = 0; j < of->n; j++) {
-        if (in[j]) {
-            list[k++] = of->elements[j];
+    return s->deadline < INFINITY && submodi_seconds() > s->deadline ? SUBMOD_TIMELIMIT : SUBMOD_OK;
+}
+
+static submod_status evaluate_all(subset_search *s)
+{
+    submodi_poll poll = submodi_get_poll();
+    uint32_t set = 0, next = 0;
+    size_t depth = 0;
+    s->value[0] = 0;
+    TRY(submodi_fn_reset(s->fn, s->states));
+    for (;;) {
+        TRY(check_stop(s, poll));
+        if (next < s->fn->n) { /* down */
+            TRY(push(s, depth++, set, next));
+            set |= UINT32_C(1) << next++;
+        } else if (depth) { /* up, and to the next sibling */
+            next = s->path[depth--];
+            set &= ~(UINT32_C(1) << next++);
+        } else {
+            return SUBMOD_OK;
         }
     }
-    submod_status status = submodi_fn_eval(of->fn, list, of->nbase, &base_value);
-    status = status ? status : submodi_fn_eval(of->fn, list, k, value);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    *value -= base_value;
-    for (size_t j = 0; j < of->n; j++) {
-        *value -= in[j] ? of->z[j] : 0;
-    }
-    return isfinite(*value) ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F - z overflows", who);
 }
 
-/* Requires that all z are finite and that no sum of some of them overflows. */
-static submod_status require_summable(const double *z, size_t n)
+/* Finds the intersection and the union of the sets with values up to the ceiling. Each of them that
+ * is not a minimiser is replaced with the set `lowest`. */
+static void find_extremes(subset_search *s, uint32_t count, uint32_t lowest, double ceiling)
 {
-    submod_status status = submodi_require_finite(who, "z", z, n);
-    double sum = 0;
-    for (size_t j = 0; status == SUBMOD_OK && j < n; j++) {
-        sum += fabs(z[j]);
+    uint32_t intersection = UINT32_MAX, united = 0;
+    for (uint32_t set = 0; set < count; set++) {
+        intersection &= s->value[set] <= ceiling ? set : UINT32_MAX;
+        united |= s->value[set] <= ceiling ? set : 0;
     }
-    return status == SUBMOD_OK && isinf(sum)
-               ? submodi_fail(SUBMOD_ENUMERIC, "%s: the sum of |z| overflows", who)
-               : status;
+    bool smallest = s->value[intersection] <= ceiling, largest = s->value[united] <= ceiling;
+    s->found->smallest = smallest ? intersection : lowest;
+    s->found->largest = largest ? united : lowest;
+    s->found->extreme = smallest && largest;
 }
 
-submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
-                                 const int32_t *block, size_t nblock, const double *z, int largest,
-                                 uint8_t *in, double *value)
+static submod_status search(subset_search *s)
 {
-    if (!fn || (nblock && (!z || !in))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: fn, z or in is NULL", who);
+    uint32_t count = UINT32_C(1) << s->fn->n, lowest = 0;
+    double scale = 0;
+    TRY(evaluate_all(s));
+    for (uint32_t set = 0; set < count; set++) {
+        scale = fmax(scale, fabs(s->value[set]));
+        lowest = s->value[set] < s->value[lowest] ? set : lowest;
     }
-    submod_status status =
-        submodi_require_disjoint_sets(who, fn->n, "base", base, nbase, "block", block, nblock);
-    status = status ? status : require_summable(z, nblock);
-    if (status == SUBMOD_OK && !fn->ops.minimize && nblock > SUBMOD_EXHAUSTIVE_MAX) {
-        status =
-            submodi_fail(SUBMOD_EUNSUPPORTED,
-                         "%s: a %s function has no minimiser, and nblock = %zu must then be at "
-                         "most %d; submod_sfm has no such limit",
-                         who, fn->ops.name, nblock, SUBMOD_EXHAUSTIVE_MAX);
+    if (!isfinite(scale)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "F overflows");
     }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    /* 1e-14 is tens of rounding errors */
+    find_extremes(s, count, lowest, s->value[lowest] + 1e-14 * scale);
+    return SUBMOD_OK;
+}
 
+submod_status submodi_try_all_subsets(const submod_fn *fn, double deadline,
+                                      submodi_minimisers *found, submod_work *work)
+{
     submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
-    int32_t *list = submodi_take(w, nbase + nblock, sizeof *list);
-    uint8_t *found = submodi_take(w, nblock, sizeof *found);
-    if (!list || !found) {
-        submodi_scope_close(&scope);
-        return submodi_nomem(who);
-    }
-    submodi_subsets of = {fn, base, nbase, block, nblock, z};
-    const submod_minor minor = {base, nbase, block, nblock};
-    status = fn->ops.minimize ? submodi_fn_minimize(fn, &minor, z, largest ? NULL : found,
-                                                    largest ? found : NULL, NULL)
-                              : try_all(&of, largest, found, w);
-    double lowest = 0;
-    if (status == SUBMOD_OK && value) {
-        status = minimum(&of, found, list, &lowest);
-    }
-    if (status == SUBMOD_OK) {
-        for (size_t j = 0; j < nblock; j++) {
-            in[j] = found[j] != 0;
-        }
-        if (value) {
-            *value = lowest;
-        }
-    }
+    submod_work *w = submodi_scope_open(&scope, work);
+    subset_search s = {.fn = fn,
+                       .deadline = deadline,
+                       .state_size = submodi_round_up(submodi_fn_state_size(fn)),
+                       .found = found};
+    *found = (submodi_minimisers){.tried = 1}; /* the empty set */
+    s.states = submodi_work_alloc(w, fn->n + 1, s.state_size);
+    s.path = submodi_work_alloc(w, fn->n + 1, sizeof *s.path);
+    s.value = submodi_work_alloc(w, (size_t)1 << fn->n, sizeof *s.value);
+    submod_status status = submodi_work_status(w);
+    status = status ? status : search(&s);
     submodi_scope_close(&scope);
     return status;
 }

@@ -214,16 +214,16 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
     submod_work *w = submodi_scope_open(&scope, work);
     bool few = rows->count < FEW;
     search s;
-    s.best = few ? few_best : submodi_take(w, rows->count + 1, sizeof *s.best);
-    s.at = few ? few_at : submodi_take(w, rows->count + 1, sizeof *s.at);
+    s.best = few ? few_best : submodi_work_alloc(w, rows->count + 1, sizeof *s.best);
+    s.at = few ? few_at : submodi_work_alloc(w, rows->count + 1, sizeof *s.at);
     s.from = from;
     s.rows = rows;
     s.columns = rows_are_fg ? bg : fg;
     s.rows_are_fg = rows_are_fg;
     s.evaluations = evaluations;
     s.runs = s.points = 0;
-    submod_status status =
-        s.best && s.at ? search_all(&s, largest, found) : submodi_nomem(from->who);
+    submod_status status = submodi_work_status(w);
+    status = status ? status : search_all(&s, largest, found);
     submodi_scope_close(&scope);
     return status;
 }

@@ -47,8 +47,7 @@ static submod_status minimize_one(const void *inner, const int32_t *base, size_t
                                   const int32_t *block, size_t nblock, const double *z, int largest,
                                   uint8_t *in)
 {
-    submod_status status =
-        submod_fn_minimize(inner, base, nbase, block, nblock, z, largest, in, NULL);
+    submod_status status = minimize_minor(inner, base, nbase, block, nblock, z, largest, in, NULL);
     count();
     return status;
 }
@@ -275,17 +274,15 @@ START_TEST(without_a_result)
     submod_rng rng;
     submod_rng_seed(&rng, 3);
     submod_fn *fn = make(&rng, 0);
-    int32_t block[N];
     uint8_t in[N];
-    double x[N], u[N], s[N], value = 7;
+    double x[N], u[N], s[N];
     submod_combination c = {0};
     submod_prox_settings settings = submod_prox_defaults();
     submod_certificate_report report = {.gap = 7};
-    for (int32_t e = 0; e < N; e++) {
-        block[e] = e;
-    }
     memset(in, 7, N);
     random_vector(&rng, x, N, 0);
+    submod_sfm_settings subsets = submod_sfm_defaults();
+    subsets.method = SUBMOD_SFM_EXHAUSTIVE;
     settings.start = &c;
     settings.combination = &c;
     ck_assert_ok(submod_prox(fn, x, 1, u, s, &settings, NULL, NULL));
@@ -294,9 +291,9 @@ START_TEST(without_a_result)
     poll_flag(&flag);
     for (long alarm = 1; alarm < 1 << N; alarm++) {
         raise_at(alarm);
-        assert_error(submod_fn_minimize(fn, NULL, 0, block, N, x, 0, in, &value), SUBMOD_ECANCELLED,
-                     "submod_fn_minimize");
-        ck_assert(in[0] == 7 && in[N - 1] == 7 && value == 7 && calls == alarm);
+        assert_error(submod_sfm(fn, in, NULL, NULL, &subsets, NULL, NULL), SUBMOD_ECANCELLED,
+                     "submod_sfm");
+        ck_assert(in[0] == 7 && in[N - 1] == 7 && calls == alarm);
     }
     for (long alarm = 1; alarm < needed; alarm++) {
         raise_at(alarm);
@@ -518,7 +515,7 @@ START_TEST(flag_belongs_to_a_thread)
     pthread_t thread;
     void *answer = NULL;
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_sqrt(N, &fn));
+    ck_assert_ok(submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     poll_flag(&own);
     ck_assert_ptr_null(undisturbed(fn));
     ck_assert_int_eq(pthread_create(&thread, NULL, undisturbed, fn), 0);

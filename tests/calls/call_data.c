@@ -154,8 +154,9 @@ static submod_status add_squares(call_data *d)
     for (size_t i = 0; i < SQUARES * EACH; i++) {
         elements[i] = (int32_t)(i < GRID ? i : (i + EACH / 2) % GRID);
     }
-    submod_status status =
-        submod_fn_groups(GRID, SQUARES, start, elements, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    submod_status status = submod_fn_groups(
+        GRID, &(submod_groups){.count = SQUARES, .start = start, .elements = elements},
+        &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn);
     return call_add_subject(d, status, "squares", fn, true);
 }
 
@@ -179,7 +180,8 @@ static submod_status add_coverage(call_data *d, submod_rng *rng)
 static submod_status add_sum(call_data *d, size_t grid)
 {
     submod_fn *cardinal = NULL, *fn = NULL;
-    submod_status status = submod_fn_log1p(GRID, &cardinal);
+    submod_status status =
+        submod_fn_concave(GRID, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_LOG1P}, &cardinal);
     submod_fn *const both[2] = {d->subjects[grid].fn, cardinal};
     status = status ? status : combine_sum(both, NULL, 2, &fn);
     submod_fn_free(cardinal);
@@ -194,7 +196,9 @@ static submod_status add_large(call_data *d)
     submod_measure measure = submod_tversky(0.7, 1.5);
     submod_status status = submod_fn_jaccard(d->pixels, d->marks, &fn);
     status = call_add_subject(d, status, "jaccard", fn, fast);
-    status = status ? status : submod_fn_sqrt(d->pixels, &fn);
+    status = status ? status
+                    : submod_fn_concave(d->pixels, NULL,
+                                        &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn);
     status = call_add_subject(d, status, "sqrt", fn, fast);
     status = status ? status : submod_fn_counts(d->pixels, d->marks, NULL, &measure, &fn);
     return call_add_subject(d, status, "tversky", fn, fast);

@@ -42,35 +42,44 @@ static submod_status cardinality(call *c)
     for (int k = 0; k <= N; k++) {
         h[k] = sqrt((double)k) - 0.1 * k;
     }
-    return submod_fn_cardinality(N, NEEDED(h), NEEDED(call_function(c)));
+    const submod_concave g = {
+        .kind = SUBMOD_CONCAVE_POINTS, .count = N + 1, .t = NULL, .g = NEEDED(h)};
+    return submod_fn_concave(N, NULL, NEEDED(&g), NEEDED(call_function(c)));
+}
+
+/* Of |A|, and of the weight of A. */
+static submod_status concave_kind(call *c, submod_concave_kind kind, double parameter)
+{
+    const submod_concave g = {.kind = kind, .parameter = parameter};
+    return submod_fn_concave(N, OPTIONAL(c->data->weight), NEEDED(&g), NEEDED(call_function(c)));
 }
 
 static submod_status square_root(call *c)
 {
-    return submod_fn_sqrt(N, NEEDED(call_function(c)));
+    return concave_kind(c, SUBMOD_CONCAVE_SQRT, 0);
 }
 
 static submod_status logarithm(call *c)
 {
-    return submod_fn_log1p(N, NEEDED(call_function(c)));
+    return concave_kind(c, SUBMOD_CONCAVE_LOG1P, 0);
 }
 
 static submod_status truncation(call *c)
 {
-    return submod_fn_truncation(N, 3, NEEDED(call_function(c)));
+    return concave_kind(c, SUBMOD_CONCAVE_MIN, 3);
 }
 
-static submod_status concave(call *c)
+static submod_status power(call *c)
 {
-    return submod_fn_concave(N, NEEDED(c->data->weight), SUBMOD_CONCAVE_POWER, 0.7,
-                             NEEDED(call_function(c)));
+    return concave_kind(c, SUBMOD_CONCAVE_POWER, 0.7);
 }
 
 static submod_status concave_points(call *c)
 {
-    const double t[3] = {0, 4, 9}, g[3] = {0, 4, 2};
-    return submod_fn_concave_points(N, NEEDED(c->data->weight), 3, NEEDED(t), NEEDED(g),
-                                    NEEDED(call_function(c)));
+    const double t[3] = {0, 4, 9}, heights[3] = {0, 4, 2};
+    const submod_concave g = {
+        .kind = SUBMOD_CONCAVE_POINTS, .count = 3, .t = OPTIONAL(t), .g = NEEDED(heights)};
+    return submod_fn_concave(N, OPTIONAL(c->data->weight), NEEDED(&g), NEEDED(call_function(c)));
 }
 
 static submod_status concave_value(const void *ctx, double t, double *value)
@@ -82,29 +91,49 @@ static submod_status concave_value(const void *ctx, double t, double *value)
 
 static submod_status concave_custom(call *c)
 {
-    const submod_concave_ops ops = {
-        .struct_size = sizeof ops, .value = concave_value, .destroy = call_context_destroy};
-    return submod_fn_concave_custom(N, NEEDED(c->data->weight), NEEDED(&ops), call_context(c),
-                                    NEEDED(call_function(c)));
+    const submod_concave g = {.kind = SUBMOD_CONCAVE_CUSTOM,
+                              .value = concave_value,
+                              .ctx = call_context(c),
+                              .destroy = call_context_destroy};
+    return submod_fn_concave(N, OPTIONAL(c->data->weight), NEEDED(&g), NEEDED(call_function(c)));
+}
+
+static submod_status groups_of(call *c, submod_concave g, const double *amount)
+{
+    const submod_groups lists = {.count = LISTS,
+                                 .start = NEEDED(start),
+                                 .elements = NEEDED(members),
+                                 .amount = amount,
+                                 .weight = OPTIONAL(c->data->weight)};
+    return submod_fn_groups(N, NEEDED(&lists), NEEDED(&g), NEEDED(call_function(c)));
 }
 
 static submod_status groups(call *c)
 {
-    return submod_fn_groups(N, LISTS, NEEDED(start), NEEDED(members), OPTIONAL(c->data->weight),
-                            OPTIONAL(c->data->weight), SUBMOD_CONCAVE_MIN, 3,
-                            NEEDED(call_function(c)));
+    const submod_concave g = {.kind = SUBMOD_CONCAVE_MIN, .parameter = 3};
+    return groups_of(c, g, OPTIONAL(c->data->weight));
 }
 
-static submod_status no_groups(call *c)
+/* Groups share the callback's context. */
+static submod_status groups_custom(call *c)
 {
-    return submod_fn_groups(N, 0, NEEDED(start), NULL, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0,
-                            NEEDED(call_function(c)));
+    const submod_concave g = {.kind = SUBMOD_CONCAVE_CUSTOM,
+                              .value = concave_value,
+                              .ctx = call_context(c),
+                              .destroy = call_context_destroy};
+    return groups_of(c, g, OPTIONAL(c->data->weight));
 }
 
 static submod_status hypergraph(call *c)
 {
-    return submod_fn_hypergraph(N, LISTS, NEEDED(start), NEEDED(members), OPTIONAL(c->data->weight),
-                                SUBMOD_HYPERGRAPH_SMALL_SIDE, NEEDED(call_function(c)));
+    return groups_of(c, (submod_concave){.kind = SUBMOD_CONCAVE_SMALL_SIDE}, NULL);
+}
+
+static submod_status no_groups(call *c)
+{
+    const submod_groups none = {.start = NEEDED(start)};
+    const submod_concave g = {.kind = SUBMOD_CONCAVE_SQRT};
+    return submod_fn_groups(N, NEEDED(&none), NEEDED(&g), NEEDED(call_function(c)));
 }
 
 static submod_status coverage(call *c)
@@ -188,7 +217,8 @@ static submod_status eval_many(call *c)
     const int32_t set[2] = {77, 9999};
     submod_fn *fn = NULL;
     double *value = VALUE(double);
-    submod_status status = submod_fn_sqrt(10000, &fn);
+    submod_status status =
+        submod_fn_concave(10000, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn);
     status = status ? status : submod_fn_eval(fn, set, 2, value);
     submod_fn_free(fn);
     return status;
@@ -208,24 +238,6 @@ static submod_status chain(call *c)
 {
     return submod_fn_chain(NEEDED(c->fn), NEEDED(inwards(c)), c->n, NEEDED(ARRAY(double, c->n)),
                            c->work);
-}
-
-static submod_status minimize_part(call *c, int largest)
-{
-    const int32_t base[2] = {1, 3}, block[3] = {0, 5, 6};
-    const double z[3] = {0.1, -0.1, 0.2};
-    return submod_fn_minimize(NEEDED(c->fn), NEEDED(base), 2, NEEDED(block), 3, NEEDED(z), largest,
-                              NEEDED(ARRAY(uint8_t, 3)), OPTIONAL(VALUE(double)));
-}
-
-static submod_status minimize_smallest(call *c)
-{
-    return minimize_part(c, 0);
-}
-
-static submod_status minimize_largest(call *c)
-{
-    return minimize_part(c, 1);
 }
 
 static void found_state(const void *state, digest *d)
@@ -264,11 +276,9 @@ static submod_status state(call *c)
 
 static submod_status extension(call *c, submod_ties ties)
 {
-    submod_lovasz_settings settings = submod_lovasz_defaults();
-    settings.ties = ties;
     return submod_lovasz(NEEDED(c->fn), NEEDED(c->data->tied), OPTIONAL(VALUE(double)),
-                         OPTIONAL(ARRAY(double, c->n)), OPTIONAL(ARRAY(int32_t, c->n)),
-                         OPTIONAL(&settings), c->work);
+                         OPTIONAL(ARRAY(double, c->n)), OPTIONAL(ARRAY(int32_t, c->n)), ties,
+                         c->work);
 }
 
 static submod_status lovasz_average(call *c)
@@ -278,10 +288,8 @@ static submod_status lovasz_average(call *c)
 
 static submod_status lovasz_index(call *c)
 {
-    submod_lovasz_settings settings = submod_lovasz_defaults();
-    settings.ties = SUBMOD_TIES_INDEX;
-    return submod_lovasz(c->fn, c->data->tied, VALUE(double), ARRAY(double, c->n), NULL, &settings,
-                         c->work);
+    return submod_lovasz(c->fn, c->data->tied, VALUE(double), ARRAY(double, c->n), NULL,
+                         SUBMOD_TIES_INDEX, c->work);
 }
 
 enum { SMALL = 64 }; /* what the checker does in no time */
@@ -352,16 +360,17 @@ static const call_row rows[] = {
     {"submod_fn_hamming", 0, hamming},
     {"submod_fn_counts", 0, counts},
     {"submod_fn_modular", 0, modular},
-    {"submod_fn_cardinality", 0, cardinality},
-    {"submod_fn_sqrt", 0, square_root},
-    {"submod_fn_log1p", 0, logarithm},
-    {"submod_fn_truncation", 0, truncation},
-    {"submod_fn_concave", 0, concave},
-    {"submod_fn_concave_points", 0, concave_points},
-    {"submod_fn_concave_custom", 0, concave_custom},
+    {"submod_fn_concave: cardinality", 0, cardinality},
+    {"submod_fn_concave: square root", 0, square_root},
+    {"submod_fn_concave: logarithm", 0, logarithm},
+    {"submod_fn_concave: truncation", 0, truncation},
+    {"submod_fn_concave: power", 0, power},
+    {"submod_fn_concave: points", 0, concave_points},
+    {"submod_fn_concave: custom", 0, concave_custom},
     {"submod_fn_groups", 0, groups},
+    {"submod_fn_groups: custom", 0, groups_custom},
     {"submod_fn_groups: none", 0, no_groups},
-    {"submod_fn_hypergraph", 0, hypergraph},
+    {"submod_fn_groups: hypergraph", 0, hypergraph},
     {"submod_fn_coverage", 0, coverage},
     {"submod_fn_facility", 0, facility},
     {"submod_fn_cut", 0, cut},
@@ -374,8 +383,6 @@ static const call_row rows[] = {
     {"submod_fn_eval", EACH, eval},
     {"submod_fn_eval: many elements", CALL_SEVERAL, eval_many},
     {"submod_fn_chain", EACH, chain},
-    {"submod_fn_minimize", EACH | CALL_CANCELS, minimize_smallest},
-    {"submod_fn_minimize: largest", EACH | CALL_CANCELS, minimize_largest},
     {"submod_state_create", EACH, state_create},
     {"submod_state_push", EACH | CALL_SEVERAL, state},
     {"submod_lovasz", EACH | CALL_PARALLEL, lovasz_average},

@@ -160,7 +160,8 @@ static submod_status make_builtin(const double *weight, submod_fn **fn)
     for (int i = 0; i < N; i++) {
         w[i] = -0.2 * weight[i];
     }
-    submod_status status = submod_fn_concave(N, weight, SUBMOD_CONCAVE_SQRT, 0, &root);
+    submod_status status =
+        submod_fn_concave(N, weight, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root);
     status = status ? status : combine_plus(root, w, fn);
     submod_fn_free(root);
     return status;
@@ -169,7 +170,7 @@ static submod_status make_builtin(const double *weight, submod_fn **fn)
 static submod_status make(int kind, submod_fn **fn)
 {
     const uint8_t foreground[N] = {1, 0, 0, 1, 1, 0, 1};
-    const submod_concave_ops ops = {.struct_size = sizeof ops, .value = concave_value};
+    const submod_concave g = {.kind = SUBMOD_CONCAVE_CUSTOM, .value = concave_value};
     submod_measure measure =
         submod_measure_custom(&(submod_measure_ops){.value = measure_value}, NULL);
     submod_fn *inner = NULL;
@@ -181,7 +182,7 @@ static submod_status make(int kind, submod_fn **fn)
         return SUBMOD_ENOMEM;
     }
     switch (kind - TABLES) {
-    case 0: return submod_fn_concave_custom(N, weight, &ops, NULL, fn);
+    case 0: return submod_fn_concave(N, weight, &g, fn);
     case 1: return submod_fn_counts(N, foreground, NULL, &measure, fn);
     case 2: return submod_fn_counts(N, foreground, weight, &measure, fn);
     default: return submod_fn_custom(N, &tables[kind], inner, fn);
@@ -194,7 +195,8 @@ static submod_status add_combinations(call_data *d, const char *const *name, sub
     submod_fn *root = NULL, *made = NULL;
     const double w[N] = {0.1, -0.2};
     const int32_t mixed[N] = {6, 4, 2, 0, 1, 3, 5};
-    submod_status status = submod_fn_sqrt(N, &root);
+    submod_status status =
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root);
     submod_fn *const both[2] = {fn, root};
     status = status ? status : combine_sum(both, NULL, 2, &made);
     submod_fn_free(root);

@@ -219,7 +219,7 @@ static void fuzz_block(dice *d, const tree *t, const double *F)
     }
     of_base &= ~of_block & (((size_t)1 << n) - 1);
     submod_status status =
-        submod_fn_minimize(t->fn, base, nbase, block, k, z, (int)dice_below(d, 2), in, &value);
+        minimize_minor(t->fn, base, nbase, block, k, z, (int)dice_below(d, 2), in, &value);
     if (status != SUBMOD_OK || !isfinite(size * 64)) {
         return;
     }

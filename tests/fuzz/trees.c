@@ -96,12 +96,23 @@ static submod_status groups(dice *d, size_t n, submod_fn **fn)
     weights(d, start[GROUPS], amount);
     weights(d, GROUPS, weight);
     if (dice_below(d, 2)) {
-        return submod_fn_hypergraph(n, GROUPS, start, elements, weight,
-                                    (submod_hypergraph_kind)dice_below(d, 4), fn);
+        return submod_fn_groups(
+            n,
+            &(submod_groups){
+                .count = GROUPS, .start = start, .elements = elements, .weight = weight},
+            &(submod_concave){
+                .kind = (submod_concave_kind)(SUBMOD_CONCAVE_ALL_OR_NOTHING + dice_below(d, 4))},
+            fn);
     }
-    return submod_fn_groups(n, GROUPS, start, elements, dice_below(d, 2) ? amount : NULL, weight,
-                            (submod_concave_kind)dice_below(d, 4),
-                            (1 + (double)dice_below(d, 256)) / 256, fn);
+    return submod_fn_groups(n,
+                            &(submod_groups){.count = GROUPS,
+                                             .start = start,
+                                             .elements = elements,
+                                             .amount = dice_below(d, 2) ? amount : NULL,
+                                             .weight = weight},
+                            &(submod_concave){.kind = (submod_concave_kind)dice_below(d, 4),
+                                              .parameter = (1 + (double)dice_below(d, 256)) / 256},
+                            fn);
 }
 
 /* A concave table: slopes that do not rise. */
@@ -114,7 +125,8 @@ static submod_status cardinality(dice *d, size_t n, submod_fn **fn)
         h[k] = h[k - 1] + slope;
         slope -= fabs(dice_real(d, kind));
     }
-    return submod_fn_cardinality(n, h, fn);
+    return submod_fn_concave(
+        n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = n + 1, .g = h}, fn);
 }
 
 static submod_status two_counts(dice *d, size_t n, submod_fn **fn)
@@ -140,8 +152,11 @@ static submod_status other(dice *d, size_t n, submod_fn **fn)
     case 1: weights(d, 3 * n, w); return submod_fn_facility(n, 3, w, fn);
     default:
         weights(d, n, w);
-        return submod_fn_concave(n, w, (submod_concave_kind)dice_below(d, 4),
-                                 (1 + (double)dice_below(d, 256)) / 256, fn);
+        return submod_fn_concave(
+            n, w,
+            &(submod_concave){.kind = (submod_concave_kind)dice_below(d, 4),
+                              .parameter = (1 + (double)dice_below(d, 256)) / 256},
+            fn);
     }
 }
 
@@ -296,12 +311,15 @@ static submod_status hostile_sets(dice *d, size_t n, submod_fn **fn)
     switch (dice_below(d, 3)) {
     case 0: return submod_fn_coverage(n, start, items, n, weight, fn);
     case 1:
-        return submod_fn_hypergraph(n, n, start, items, weight,
-                                    (submod_hypergraph_kind)dice_bits(d, 1), fn);
+        return submod_fn_groups(
+            n, &(submod_groups){.count = n, .start = start, .elements = items, .weight = weight},
+            &(submod_concave){.kind = (submod_concave_kind)dice_bits(d, 1)}, fn);
     default:
-        return submod_fn_groups(n, n, start, items, NULL, weight,
-                                (submod_concave_kind)dice_bits(d, 1), dice_real(d, NUMBERS_ANY),
-                                fn);
+        return submod_fn_groups(
+            n, &(submod_groups){.count = n, .start = start, .elements = items, .weight = weight},
+            &(submod_concave){.kind = (submod_concave_kind)dice_bits(d, 1),
+                              .parameter = dice_real(d, NUMBERS_ANY)},
+            fn);
     }
 }
 
@@ -320,12 +338,16 @@ static submod_status hostile_numbers(dice *d, size_t n, submod_fn **fn)
     case 0:
         (dice_below(d, 2) ? tail : head)[dice_below(d, n)] = any_index(d);
         return submod_fn_cut(n, n, tail, head, w, (int)dice_below(d, 2), fn);
-    case 1: return submod_fn_cardinality(n, w, fn);
+    case 1:
+        return submod_fn_concave(
+            n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = n + 1, .g = w}, fn);
     case 2: return submod_fn_modular(n, w, fn);
     case 3: return submod_fn_facility(n, 3, w, fn);
     default:
-        return submod_fn_concave(n, w, (submod_concave_kind)dice_bits(d, 1),
-                                 dice_real(d, NUMBERS_ANY), fn);
+        return submod_fn_concave(n, w,
+                                 &(submod_concave){.kind = (submod_concave_kind)dice_bits(d, 1),
+                                                   .parameter = dice_real(d, NUMBERS_ANY)},
+                                 fn);
     }
 }
 
@@ -340,7 +362,11 @@ static submod_status hostile_minor(dice *d, size_t n, submod_fn **fn)
     }
     members(SIZE_MAX, n, chosen);
     chosen[dice_below(d, n)] = any_index(d);
-    FUZZ_CHECK(submod_fn_cardinality(n, h, &inner) == SUBMOD_OK, "no square root");
+    FUZZ_CHECK(
+        submod_fn_concave(n, NULL,
+                          &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = n + 1, .g = h},
+                          &inner) == SUBMOD_OK,
+        "no square root");
     submod_status status;
     switch (dice_below(d, 4)) {
     case 0: status = submod_fn_restrict(inner, chosen, 1 + dice_below(d, n), fn); break;

@@ -73,7 +73,8 @@ static double defect(const double *middle, const uint8_t *y, const float *u, siz
     submod_fn *jaccard = NULL;
     submod_status status = submod_fn_jaccard(n, y, &jaccard);
     if (status == SUBMOD_OK) {
-        status = submod_lovasz(jaccard, v, &f, NULL, NULL, NULL, NULL); /* refuses NaN */
+        status =
+            submod_lovasz(jaccard, v, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL); /* refuses NaN */
     }
     submod_fn_free(jaccard);
     double result = fmax(fabs(total - 1), fmax(worst_violation(s, y, n), fabs(f - product)));

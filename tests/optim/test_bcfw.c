@@ -352,7 +352,8 @@ static submod_status hinge(void *ctx, size_t batch, const double *w, double *val
             double sign = m->truth[k][i] ? 1 : -1;
             error[i] = fmax(0, 1 - sign * dot(m->phi[k][i], w, FEATURES));
         }
-        ck_assert_ok(submod_lovasz(m->jaccard[k], error, &f, slope, NULL, NULL, NULL));
+        ck_assert_ok(
+            submod_lovasz(m->jaccard[k], error, &f, slope, NULL, SUBMOD_TIES_AVERAGE, NULL));
         *value += f / (double)(end - first);
         for (size_t i = 0; i < PIXELS; i++) {
             double pull = error[i] > 0 ? slope[i] * (m->truth[k][i] ? -1 : 1) : 0;

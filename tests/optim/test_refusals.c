@@ -134,7 +134,7 @@ static void prox_overflows(submod_fn *fn, submod_prox_method method, const doubl
 START_TEST(overflow_in_prox)
 {
     submod_fn *root = NULL, *shifted = NULL, *cut = NULL;
-    ck_assert_ok(submod_fn_sqrt(2, &root));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root));
     ck_assert_ok(combine_plus(root, (double[]){0, 1e300}, &shifted));
     submod_fn_free(root);
     prox_overflows(shifted, SUBMOD_PROX_CARDINALITY, (double[]){0, 0}, 1e-10,
@@ -159,7 +159,7 @@ START_TEST(certificates_that_are_none)
     submod_certificate_report report = {.gap = 7};
     const double far[2] = {1e200, 0}, x[2] = {0, 0};
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     weights[0] = -0.5, weights[1] = 1.5;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
                  "weights[0] = -0.5");

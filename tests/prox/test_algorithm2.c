@@ -244,7 +244,7 @@ START_TEST(overflow_is_an_error)
     double x[2] = {-1e308, -1e308}, u[2] = {7, 7};
     submod_fn *fn = NULL;
     submod_prox_settings settings = by(SUBMOD_PROX_ALGORITHM_2, 0);
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     ck_assert_int_eq(submod_prox(fn, x, 1e-308, u, NULL, &settings, NULL, NULL), SUBMOD_ENUMERIC);
     submod_fn_free(fn);
 }

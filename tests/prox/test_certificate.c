@@ -167,7 +167,7 @@ START_TEST(bad_combinations)
     submod_certificate_report r = {.gap = 7};
     submod_prox_settings settings = submod_prox_defaults();
     submod_sfm_settings minimum = submod_sfm_defaults();
-    ck_assert_ok(submod_fn_sqrt(3, &fn));
+    ck_assert_ok(submod_fn_concave(3, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     settings.method = SUBMOD_PROX_MIN_NORM;
     settings.start = &good;
     settings.combination = &found;
@@ -193,7 +193,7 @@ START_TEST(bad_arguments)
     int32_t order[3] = {0, 1, 2};
     double one[1] = {1}, x[2] = {0, 0}, inf[2] = {0, INFINITY};
     submod_certificate_report r = {.gap = 7};
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     ck_assert_int_eq(submod_certificate_check(fn, x, 1, x, x, &c, &r), SUBMOD_EINVAL); /* empty */
     c = (submod_combination){3, 1, order, one};
     ck_assert_int_eq(submod_certificate_check(fn, x, 1, x, x, &c, &r), SUBMOD_EINVAL); /* other n */

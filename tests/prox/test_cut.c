@@ -158,7 +158,7 @@ static void check_prox(const submod_fn *fn, const double *x, double lambda, doub
     double s[N], value, largest = 0, size = 0;
     settings.method = SUBMOD_PROX_DECOMPOSITION;
     ck_assert_ok(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL));
-    ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     double gap = value, primal = value;
     for (int i = 0; i < N; i++) {
         double miss = u[i] - x[i] + s[i] / lambda;
@@ -292,8 +292,8 @@ START_TEST(grid_level_sets)
             for (int i = 0; i < SIZE; i++) {
                 z[i] = x[i] - alpha;
             }
-            ck_assert_ok(submod_fn_minimize(fn, NULL, 0, all, SIZE, z, 0, small, NULL));
-            ck_assert_ok(submod_fn_minimize(fn, NULL, 0, all, SIZE, z, 1, large, NULL));
+            ck_assert_ok(minimize_minor(fn, NULL, 0, all, SIZE, z, 0, small, NULL));
+            ck_assert_ok(minimize_minor(fn, NULL, 0, all, SIZE, z, 1, large, NULL));
             for (int i = 0; i < SIZE; i++) { /* up to rounding of alpha */
                 ck_assert(u[i] > alpha + 1e-9 ? small[i] : 1);
                 ck_assert(u[i] < alpha - 1e-9 ? !large[i] : 1);
@@ -328,7 +328,7 @@ START_TEST(ends_early)
     settings.method = SUBMOD_PROX_DECOMPOSITION;
     settings.time_limit = 1e-12;
     ck_assert_int_eq(submod_prox(fn, x, 1, u, s, &settings, &info, NULL), SUBMOD_TIMELIMIT);
-    ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     double gap = value;
     for (int i = 0; i < N; i++) {
         double miss = u[i] - x[i] + s[i];

@@ -402,7 +402,8 @@ START_TEST(linear_parts_of_a_concave_function)
     double u[5], s[5], value[5];
     int32_t block[5];
     const double x[5] = {9, 8, 1, 1, 1};
-    ck_assert_ok(submod_fn_truncation(5, 2, &fn));
+    ck_assert_ok(submod_fn_concave(
+        5, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = (double)(2)}, &fn));
     prox(fn, x, 1, 0, u, s);
     ck_assert_uint_eq(find_blocks(fn, x, 1, u, 0, block, value), 5);
     submod_fn_free(fn);
@@ -458,7 +459,7 @@ START_TEST(what_is_no_prox)
     double value[3];
     int32_t block[3];
     size_t count;
-    ck_assert_ok(submod_fn_sqrt(3, &fn));
+    ck_assert_ok(submod_fn_concave(3, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     ck_assert_int_eq(submod_prox_blocks(fn, x, 1, u, block, value, &count, NULL, &info, NULL),
                      SUBMOD_INACCURATE);
     ck_assert(info.error > 1);
@@ -489,7 +490,7 @@ START_TEST(refused)
     const double x[2] = {0, 1}, bad[2] = {0, NAN};
     const int32_t block[2] = {0, 1}, outside[2] = {0, 2}, below[2] = {-3, 0};
     double out[2] = {7, 7};
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     assert_error(submod_prox_blocks(NULL, x, 1, x, NULL, NULL, NULL, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "fn is NULL");
     assert_error(submod_prox_blocks(fn, x, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL),

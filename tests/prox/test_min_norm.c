@@ -262,7 +262,7 @@ START_TEST(extreme_lambda)
             x[i] = (double)i / N; /* well apart */
         }
         ck_assert_ok(submod_prox(fn, x, 1e12, u, s, &settings, &info, NULL));
-        ck_assert_ok(submod_lovasz(fn, x, NULL, g, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, x, NULL, g, NULL, SUBMOD_TIES_AVERAGE, NULL));
         for (size_t i = 0; i < N; i++) {
             ck_assert_near(u[i], x[i], 1e-10);
             ck_assert_near(s[i], g[i], 1e-10 * (1 + fabs(g[i]))); /* nothing lost to lambda x */
@@ -382,7 +382,7 @@ START_TEST(not_submodular_ends)
             ck_assert_ok(submod_fn_custom(n, &ops, &kind, &fn));
             int status = submod_prox(fn, x, lambda, u, s, &settings, &info, NULL);
             ck_assert(status >= 0 && isfinite(info.gap));
-            ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, NULL, NULL));
+            ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
             for (size_t i = 0; i < n; i++) {
                 f += lambda / 2 * (u[i] - x[i]) * (u[i] - x[i]);
                 size += lambda * x[i] * x[i] + s[i] * s[i] / lambda;

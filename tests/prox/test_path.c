@@ -193,7 +193,7 @@ START_TEST(refused)
     submod_fn *fn = NULL;
     const double x[2] = {0, 1}, bad[2] = {1, -1}, nan[2] = {1, NAN};
     double u[4] = {7, 7, 7, 7};
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     assert_error(submod_prox_path(NULL, x, x, 1, u, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "fn");
     assert_error(submod_prox_path(fn, NULL, x, 1, u, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "x");
     assert_error(submod_prox_path(fn, x, NULL, 1, u, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
@@ -217,7 +217,7 @@ START_TEST(failure_on_the_way)
     submod_fn *fn = NULL;
     const double x[2] = {0, 1};
     double u[6] = {7, 7, 7, 7, 7, 7};
-    ck_assert_ok(submod_fn_sqrt(2, &fn));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     ck_assert_int_eq(
         submod_prox_path(fn, x, (double[]){1, 1e-310, 1}, 3, u, NULL, NULL, NULL, NULL),
         SUBMOD_ENUMERIC);

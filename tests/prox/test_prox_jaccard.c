@@ -336,7 +336,7 @@ START_TEST(laws)
         double dot = 0;
         ck_assert_ok(submod_fn_jaccard(N, fg, &fn));
         random_vector(&rng, y, N, 0);
-        ck_assert_ok(submod_lovasz(fn, y, NULL, t, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, y, NULL, t, NULL, SUBMOD_TIES_AVERAGE, NULL));
         submod_fn_free(fn);
         for (size_t i = 0; i < N; i++) {
             ck_assert_near(v[i], 3 * u[i], 3 * size);
@@ -361,7 +361,7 @@ START_TEST(limits)
         make(0, &rng, N, x, fg);
         submod_fn *fn = NULL;
         ck_assert_ok(submod_fn_jaccard(N, fg, &fn));
-        ck_assert_ok(submod_lovasz(fn, x, NULL, g, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, x, NULL, g, NULL, SUBMOD_TIES_AVERAGE, NULL));
         prox(N, x, fg, 1e17, u, s);
         for (size_t i = 0; i < N; i++) {
             ck_assert_near(s[i], g[i], 1e-15 * g[i]);
@@ -546,7 +546,7 @@ START_TEST(histogram_keeps_its_word)
             best[i] = (double)u[i];
         }
         /* primal is that of the u returned, dual is below the optimum */
-        ck_assert_ok(submod_lovasz(fn, best, &primal, NULL, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, best, &primal, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
         primal += lambda / 2 * distance;
         submod_fn_free(fn);
         ck_assert_near(info.primal, primal, 1e-11 * (1 + fabs(primal)));
@@ -767,7 +767,8 @@ START_TEST(bad_input)
     submod_fn *fn = NULL, *other = NULL;
     submod_prox_settings settings = exact();
     ck_assert_ok(submod_fn_jaccard(2, fg, &fn));
-    ck_assert_ok(submod_fn_sqrt(2, &other));
+    ck_assert_ok(
+        submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &other));
     ck_assert_int_eq(submod_prox(other, x, 1, u, s, &settings, NULL, NULL), SUBMOD_EUNSUPPORTED);
     ck_assert_int_eq(submod_prox(fn, x, 1, u, s, &settings, NULL, NULL), SUBMOD_ENUMERIC);
     x[1] = 2;

@@ -19,8 +19,12 @@ START_TEST(cardinality_against_decomposition)
     for (int repeat = 0; repeat < 8; repeat++) {
         submod_fn *terms[2] = {NULL, NULL}, *sum = NULL, *shifted = NULL, *fn = NULL;
         int32_t few[5] = {5, 17, 3, 99, 1000};
-        ck_assert_ok(submod_fn_sqrt(SIZE + 5, &terms[0]));
-        ck_assert_ok(submod_fn_truncation(SIZE + 5, SIZE / 3, &terms[1]));
+        ck_assert_ok(submod_fn_concave(SIZE + 5, NULL,
+                                       &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &terms[0]));
+        ck_assert_ok(submod_fn_concave(
+            SIZE + 5, NULL,
+            &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = (double)(SIZE / 3)},
+            &terms[1]));
         ck_assert_ok(repeat % 2 ? make_iwata(SIZE + 5, &sum)
                                 : combine_sum(terms, (double[]){40, 1}, 2, &sum));
         ck_assert_ok(submod_fn_contract(sum, few, 5, &shifted));
@@ -256,7 +260,7 @@ START_TEST(total_variation_of_graphs)
         ck_assert_int_eq(info.method, SUBMOD_PROX_DECOMPOSITION);
         double scale = (double)n * (1 + max_abs(s, n));
         ck_assert(fabs(info.gap) <= 1e-12 * scale * (1 + max_abs(u, n)));
-        ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, n, s, 0, in, &lowest));
+        ck_assert_ok(minimize_minor(fn, NULL, 0, block, n, s, 0, in, &lowest));
         ck_assert_near(lowest, 0, 1e-11 * scale);
         submod_fn_free(fn);
         problem_graph_clear(&g);
@@ -286,7 +290,9 @@ START_TEST(adversarial_inputs_stay_cheap)
         w[i] = 1e-300;
     }
     ck_assert_ok(submod_fn_cut(SIZE, SIZE, tail, head, w, 0, &fn[0]));
-    ck_assert_ok(submod_fn_truncation(SIZE, 10, &fn[1]));
+    ck_assert_ok(submod_fn_concave(
+        SIZE, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = (double)(10)},
+        &fn[1]));
     for (int f = 0; f < 2; f++) {
         for (int kind = 0; kind < 4; kind++) {
             for (int i = 0; i < SIZE; i++) {
@@ -348,7 +354,7 @@ START_TEST(bad_input)
     submod_prox_settings d = submod_prox_defaults(), t = d;
     submod_rng rng;
     submod_rng_seed(&rng, 12);
-    ck_assert_ok(submod_fn_sqrt(3, &fn));
+    ck_assert_ok(submod_fn_concave(3, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){1, 0, 1}, &jaccard));
 #define REFUSES(status, ...) ck_assert_int_eq(submod_prox(__VA_ARGS__, &info, NULL), status)
     REFUSES(SUBMOD_EINVAL, NULL, x, 1, u, s, NULL);
@@ -379,8 +385,9 @@ START_TEST(bad_input)
     t = d;
     t.method = SUBMOD_PROX_CLOSED_FORM;
     REFUSES(SUBMOD_EUNSUPPORTED, fn, x, 1, u, s, &t);
-    ck_assert_str_eq(submod_last_error(), "submod_prox: method 'closed form' cannot handle a sqrt "
-                                          "function; try SUBMOD_PROX_AUTO");
+    ck_assert_str_eq(submod_last_error(),
+                     "submod_prox: method 'closed form' cannot handle a cardinality "
+                     "function; try SUBMOD_PROX_AUTO");
     t.method = SUBMOD_PROX_CARDINALITY;
     REFUSES(SUBMOD_EUNSUPPORTED, jaccard, x, 1, u, s, &t);
     custom = families[family_count - 1].make(3, &rng);
@@ -486,7 +493,7 @@ START_TEST(time_limit)
     ck_assert_int_eq(submod_prox(fn, x, 1, u, s, &settings, &stopped, NULL), SUBMOD_TIMELIMIT);
     ck_assert_ok(submod_prox(fn, x, 1, v, NULL, NULL, &done, NULL));
     double distance = 0, primal, dual = 0;
-    ck_assert_ok(submod_lovasz(fn, u, &primal, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, u, &primal, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     for (size_t e = 0; e < n; e++) {
         distance += (u[e] - v[e]) * (u[e] - v[e]);
         primal += (u[e] - x[e]) * (u[e] - x[e]) / 2;

@@ -308,9 +308,9 @@ static void check_large(const submod_fn *fn, const double *x, double lambda, con
     for (size_t i = 0; i < n; i++) {
         terms += lambda * x[i] * x[i];
     }
-    ck_assert_ok(submod_lovasz(fn, v, &f, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, v, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     ck_assert_near(total, f, 1e-12 * size);
-    ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
     ck_assert_near(info->primal, f + distance, 1e-12 * terms);
     ck_assert_near(info->dual, along - square / (2 * lambda), 1e-12 * terms);
     ck_assert(info->gap <= 1e-10 * terms / 2 + 1e-14 * size * max_abs(u, n));
@@ -321,7 +321,7 @@ static void check_large(const submod_fn *fn, const double *x, double lambda, con
             v[i] = k < 4 ? v[i] : k == 4 ? u[i] : k == 5 ? -u[i] : u[i] >= level;
             sum += s[i] * v[i];
         }
-        ck_assert_ok(submod_lovasz(fn, v, &f, NULL, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, v, &f, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
         ck_assert(sum <= f + 1e-12 * size * fmax(1, max_abs(v, n)));
     }
 }
@@ -343,7 +343,9 @@ static submod_fn *make_large(int kind, size_t n, submod_rng *rng)
     }
     switch (kind) {
     case JACCARD: ck_assert_ok(submod_fn_jaccard(n, mask, &fn)); break;
-    case CONCAVE: ck_assert_ok(submod_fn_concave(n, w, SUBMOD_CONCAVE_SQRT, 0, &fn)); break;
+    case CONCAVE:
+        ck_assert_ok(submod_fn_concave(n, w, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
+        break;
     case RANDOM_CUT: ck_assert_ok(submod_fn_cut(n, 2 * n, tail, head, w, 1, &fn)); break;
     default: ck_assert_ok(submod_fn_hamming(n, &fn));
     }
@@ -586,7 +588,8 @@ START_TEST(inner_proxes_are_cheap)
         }
         ck_assert_ok(submod_fn_custom(FACILITIES, &ops, &at, &parts[0]));
         ck_assert_ok(submod_fn_cut(FACILITIES, EDGES, tail, head, weight, 0, &parts[1]));
-        ck_assert_ok(submod_fn_concave(FACILITIES, w, SUBMOD_CONCAVE_SQRT, 0, &parts[2]));
+        ck_assert_ok(submod_fn_concave(FACILITIES, w,
+                                       &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &parts[2]));
         ck_assert_ok(combine_sum(parts, NULL, 3, &fn));
         submod_prox_settings settings = by(SUBMOD_PROX_SUM);
         ck_assert_ok(submod_prox(fn, x, 1, u, NULL, &settings, NULL, NULL));
@@ -741,7 +744,7 @@ START_TEST(early_gap_of_an_embedded_cut)
         one_sweep.max_iterations = 1;
         one_sweep.tolerance = 0;
         ck_assert_int_ge(submod_prox(fn, x, 1, u, s, &one_sweep, &info, NULL), 0);
-        ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
         for (size_t i = 0; i < ALL; i++) {
             along += s[i] * u[i];
             residual += (u[i] - x[i] + s[i]) * (u[i] - x[i] + s[i]);
@@ -912,7 +915,8 @@ START_TEST(threads_change_nothing)
     }
     ck_assert_ok(submod_fn_cut(PIXELS, m, tail, head, w, 0, &terms[count++]));
     ck_assert_ok(submod_fn_jaccard(PIXELS, mask, &terms[count++]));
-    ck_assert_ok(submod_fn_sqrt(EACH, &small));
+    ck_assert_ok(
+        submod_fn_concave(EACH, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &small));
     for (int32_t i = 0; i < PIXELS; i += EACH) {
         int32_t elements[EACH];
         for (int32_t j = 0; j < EACH; j++) {
@@ -966,7 +970,8 @@ START_TEST(callbacks_stay_in_their_thread)
     static double w[K], x[PARTS * K];
     static int32_t elements[K];
     static atomic_int elsewhere;
-    const submod_concave_ops ops = {.struct_size = sizeof ops, .value = root_in_caller};
+    const submod_concave g = {
+        .kind = SUBMOD_CONCAVE_CUSTOM, .value = root_in_caller, .ctx = &elsewhere};
     submod_prox_settings settings = by(SUBMOD_PROX_SUM);
     submod_fn *parts[PARTS], *fn = NULL;
     submod_rng rng;
@@ -978,7 +983,7 @@ START_TEST(callbacks_stay_in_their_thread)
             w[i] = 1;
             elements[i] = j * K + i;
         }
-        ck_assert_ok(submod_fn_concave_custom(K, w, &ops, &elsewhere, &inner));
+        ck_assert_ok(submod_fn_concave(K, w, &g, &inner));
         ck_assert_ok(combine_embedded(inner, PARTS * K, elements, &parts[j]));
         submod_fn_free(inner);
     }

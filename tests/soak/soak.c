@@ -68,7 +68,7 @@ static void complain(size_t k, submod_status status)
 static void be_refused(void)
 {
     double value = 7;
-    if (submod_lovasz(data->subjects[0].fn, NULL, &value, NULL, NULL, NULL, NULL) !=
+    if (submod_lovasz(data->subjects[0].fn, NULL, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL) !=
             SUBMOD_EINVAL ||
         value != 7) {
         atomic_fetch_add(&wrong, 1);

@@ -168,7 +168,8 @@ START_TEST(tiny_ground_sets)
         submod_check_report r;
         submod_check_settings s = submod_check_defaults();
         s.exhaustive_max = 0; /* asks for random tests even here */
-        ck_assert_ok(submod_fn_sqrt(n, &fn));
+        ck_assert_ok(
+            submod_fn_concave(n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
         ck_assert_ok(submod_fn_check(fn, &r, &s));
         ck_assert(r.normalised && r.submodular && r.monotone && r.consistent);
         submod_check_report_clear(&r);
@@ -373,7 +374,8 @@ static submod_status root_prox(const void *ctx, const double *x, double lambda, 
                                double *s)
 {
     submod_fn *fn = NULL;
-    submod_status status = submod_fn_sqrt(7, &fn);
+    submod_status status =
+        submod_fn_concave(7, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn);
     status = status ? status : submod_prox(fn, x, lambda, u, s, NULL, NULL, NULL);
     submod_fn_free(fn);
     u[0] += *(const int *)ctx == WRONG_PROX ? 1e-3 : 0;

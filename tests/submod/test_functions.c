@@ -146,8 +146,10 @@ START_TEST(tied_gains_are_equal)
     const int32_t block[N - 2] = {7, 1, 8, 0, 4, 6, 3};
     submod_fn *fn[3] = {NULL};
     double gains[N], state[64];
-    ck_assert_ok(submod_fn_sqrt(N, &fn[0]));
-    ck_assert_ok(submod_fn_log1p(N, &fn[1]));
+    ck_assert_ok(
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn[0]));
+    ck_assert_ok(
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_LOG1P}, &fn[1]));
     ck_assert_ok(submod_fn_jaccard(N, mask, &fn[2]));
     for (int which = 0; which < 3; which++) {
         ck_assert_uint_le(submodi_fn_state_size(fn[which]), sizeof state);
@@ -167,7 +169,8 @@ START_TEST(tied_gains_are_equal)
     for (int i = 0; i < MANY; i++) {
         order[i] = i;
     }
-    ck_assert_ok(submod_fn_sqrt(MANY, &root));
+    ck_assert_ok(
+        submod_fn_concave(MANY, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root));
     ck_assert_ok(submodi_fn_reset(root, state));
     ck_assert_ok(submodi_fn_chain(root, state, order, MANY - 2, chained));
     ck_assert_ok(submodi_fn_tied(root, state, order + MANY - 2, 2, gains));
@@ -249,9 +252,12 @@ START_TEST(cardinality_by_definition)
 {
     submod_fn *fn[4] = {NULL};
     ck_assert_ok(submod_fn_hamming(N, &fn[0]));
-    ck_assert_ok(submod_fn_sqrt(N, &fn[1]));
-    ck_assert_ok(submod_fn_log1p(N, &fn[2]));
-    ck_assert_ok(submod_fn_truncation(N, 4, &fn[3]));
+    ck_assert_ok(
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn[1]));
+    ck_assert_ok(
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_LOG1P}, &fn[2]));
+    ck_assert_ok(submod_fn_concave(
+        N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = (double)(4)}, &fn[3]));
     for (int which = 0; which < 4; which++) {
         double *F = subset_values(fn[which]);
         for (uint32_t set = 0; set < 1 << N; set++) {
@@ -277,14 +283,20 @@ START_TEST(concave_by_definition)
     enum { M = 6, FUNCTIONS = 6 };
     const double w[M] = {0.5, 0, 2, 1.25, 3, 2};
     const double t[4] = {0, 2, 5, 6}, g[4] = {1, 5, 8, 8.5}; /* then on with slope 1/2 */
-    submod_concave_ops ops = {.struct_size = sizeof ops, .value = root};
+    const submod_concave custom = {.kind = SUBMOD_CONCAVE_CUSTOM, .value = root};
     submod_fn *fn[FUNCTIONS] = {NULL};
-    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_SQRT, NAN, &fn[0]));
-    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_LOG1P, NAN, &fn[1]));
-    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_MIN, 3.25, &fn[2]));
-    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_POWER, 0.7, &fn[3]));
-    ck_assert_ok(submod_fn_concave_points(M, w, 4, t, g, &fn[4]));
-    ck_assert_ok(submod_fn_concave_custom(M, w, &ops, NULL, &fn[5]));
+    ck_assert_ok(submod_fn_concave(
+        M, w, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT, .parameter = NAN}, &fn[0]));
+    ck_assert_ok(submod_fn_concave(
+        M, w, &(submod_concave){.kind = SUBMOD_CONCAVE_LOG1P, .parameter = NAN}, &fn[1]));
+    ck_assert_ok(submod_fn_concave(
+        M, w, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = 3.25}, &fn[2]));
+    ck_assert_ok(submod_fn_concave(
+        M, w, &(submod_concave){.kind = SUBMOD_CONCAVE_POWER, .parameter = 0.7}, &fn[3]));
+    ck_assert_ok(submod_fn_concave(
+        M, w, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = 4, .t = t, .g = g},
+        &fn[4]));
+    ck_assert_ok(submod_fn_concave(M, w, &custom, &fn[5]));
     for (int which = 0; which < FUNCTIONS; which++) {
         double *F = subset_values(fn[which]);
         for (uint32_t set = 0; set < 1 << M; set++) {
@@ -318,7 +330,9 @@ START_TEST(concave_points_are_rounded)
         for (size_t i = 0; i < 5; i++) {
             g[i] = slope * t[i];
         }
-        ck_assert_ok(submod_fn_concave_points(2, w, 5, t, g, &fn));
+        ck_assert_ok(submod_fn_concave(
+            2, w, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = 5, .t = t, .g = g},
+            &fn));
         submod_fn_free(fn);
     }
 }
@@ -334,7 +348,10 @@ START_TEST(concave_gains_are_accurate)
     for (int kind = 0; kind < 4; kind++) {
         submod_fn *fn = NULL;
         double gains[2];
-        ck_assert_ok(submod_fn_concave(2, w, (submod_concave_kind)kind, parameter[kind], &fn));
+        ck_assert_ok(submod_fn_concave(
+            2, w,
+            &(submod_concave){.kind = (submod_concave_kind)kind, .parameter = parameter[kind]},
+            &fn));
         ck_assert_ok(submod_fn_chain(fn, (int32_t[]){0, 1}, 2, gains, NULL));
         ck_assert_near(gains[1] / (double)expected[kind], 1, 1e-14);
         submod_fn_free(fn);
@@ -367,9 +384,14 @@ START_TEST(groups_by_definition)
         const double *given = kind < 4 ? NULL : amount;
         double p = parameter[kind % 4];
         submod_fn *fn = NULL;
-        ck_assert_ok(submod_fn_groups(HYPERNODES, HYPEREDGES, hyper_start, hyper_nodes, given,
-                                      given ? NULL : weight, (submod_concave_kind)(kind % 4), p,
-                                      &fn));
+        ck_assert_ok(submod_fn_groups(
+            HYPERNODES,
+            &(submod_groups){.count = HYPEREDGES,
+                             .start = hyper_start,
+                             .elements = hyper_nodes,
+                             .amount = given,
+                             .weight = given ? NULL : weight},
+            &(submod_concave){.kind = (submod_concave_kind)(kind % 4), .parameter = p}, &fn));
         ck_assert_str_eq(submod_fn_name(fn), "groups");
         double *F = subset_values(fn);
         for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
@@ -396,11 +418,17 @@ START_TEST(hypergraph_by_definition)
     for (int kind = 0; kind < 4; kind++) {
         for (int edges = 0; edges <= HYPEREDGES; edges++) { /* only small ones; then all */
             submod_fn *fn = NULL;
-            ck_assert_ok(submod_fn_hypergraph(HYPERNODES, (size_t)edges, hyper_start, hyper_nodes,
-                                              edges % 2 ? weight : NULL,
-                                              (submod_hypergraph_kind)kind, &fn));
-            bool ordinary = kind == SUBMOD_HYPERGRAPH_CLIQUE || edges < 5;
-            ck_assert_str_eq(submod_fn_name(fn), ordinary ? "cut" : "hypergraph");
+            ck_assert_ok(submod_fn_groups(
+                HYPERNODES,
+                &(submod_groups){.count = (size_t)edges,
+                                 .start = hyper_start,
+                                 .elements = hyper_nodes,
+                                 .weight = edges % 2 ? weight : NULL},
+                &(submod_concave){.kind =
+                                      (submod_concave_kind)(SUBMOD_CONCAVE_ALL_OR_NOTHING + kind)},
+                &fn));
+            bool ordinary = kind == 3 || edges < 5;
+            ck_assert_str_eq(submod_fn_name(fn), ordinary ? "cut" : "groups");
             double *F = subset_values(fn);
             for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
                 double sum = 0;

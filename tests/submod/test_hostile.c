@@ -359,7 +359,7 @@ static void check_nested(const submod_fn *fn, double factor, double shift)
 START_TEST(nested_sums)
 {
     submod_fn *f = NULL, *g = NULL, *next = NULL;
-    ck_assert_ok(submod_fn_sqrt(N, &g));
+    ck_assert_ok(submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &g));
     f = submod_fn_retain(g);
     for (int i = 0; i < NESTED; i++) {
         submod_fn *const both[2] = {f, g};
@@ -380,7 +380,8 @@ START_TEST(nested_scales)
     for (size_t k = 0; k < 4; k++) {
         submod_fn *f = NULL, *next = NULL;
         int i = 0, status = SUBMOD_OK;
-        ck_assert_ok(submod_fn_sqrt(N, &f));
+        ck_assert_ok(
+            submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &f));
         for (; i < NESTED && status == SUBMOD_OK; i++) {
             status = combine_scaled(f, factors[k], &next);
             f = status == SUBMOD_OK ? replace(f, next) : f;
@@ -400,7 +401,7 @@ START_TEST(nested_minors)
 {
     const int32_t reversed[N] = {5, 4, 3, 2, 1, 0};
     submod_fn *f = NULL, *next = NULL;
-    ck_assert_ok(submod_fn_sqrt(N, &f));
+    ck_assert_ok(submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &f));
     for (int i = 0; i < NESTED; i++) {
         ck_assert_ok(i % 2 ? submod_fn_contract(f, NULL, 0, &next)
                            : submod_fn_restrict(f, reversed, N, &next));
@@ -415,7 +416,7 @@ START_TEST(nested_modular_parts)
 {
     const double w[N] = {1, 1, 1, 1, 1, 1}, huge[N] = {1e308, 1e308, 1e308, 1e308, 1e308, 1e308};
     submod_fn *f = NULL, *next = NULL;
-    ck_assert_ok(submod_fn_sqrt(N, &f));
+    ck_assert_ok(submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &f));
     for (int i = 0; i < NESTED; i++) {
         ck_assert_ok(combine_plus(f, w, &next));
         f = replace(f, next);
@@ -434,7 +435,7 @@ START_TEST(deepest_nesting)
     const double w[N] = {0}, z[N] = {0};
     const int32_t all[N] = {0, 1, 2, 3, 4, 5};
     submod_fn *f = NULL, *next = NULL;
-    ck_assert_ok(submod_fn_sqrt(N, &f));
+    ck_assert_ok(submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &f));
     for (int i = 0; i < NESTED; i++) {
         ck_assert_ok(i % 3 == 0   ? combine_scaled(f, 1, &next)
                      : i % 3 == 1 ? combine_plus(f, w, &next)
@@ -444,7 +445,7 @@ START_TEST(deepest_nesting)
     uint8_t in[N];
     double lowest = 7;
     check_nested(f, 1, 0);
-    ck_assert_ok(submod_fn_minimize(f, NULL, 0, all, N, z, 0, in, &lowest));
+    ck_assert_ok(minimize_minor(f, NULL, 0, all, N, z, 0, in, &lowest));
     ck_assert_double_eq(lowest, 0);
     submod_fn_free(f);
 }

@@ -377,7 +377,8 @@ START_TEST(hinge_of_a_function)
     submod_fn *fns[2] = {NULL, NULL}, *other = NULL, *broken = NULL;
     good c;
     ck_assert_ok(submod_fn_hamming(N, &fns[0]));
-    ck_assert_ok(submod_fn_sqrt(N, &fns[1]));
+    ck_assert_ok(
+        submod_fn_concave(N, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fns[1]));
     ck_assert_ok(submod_fn_hamming(N + 1, &other));
     ck_assert_ok(submod_fn_custom(N, &ops, NULL, &broken));
     make(&c, 8);

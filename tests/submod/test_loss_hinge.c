@@ -236,7 +236,8 @@ START_TEST(infinite_scores_of_the_right_sign)
     submod_rng_seed(&rng, 21);
     submod_fn *fn[2] = {NULL, NULL};
     ck_assert_ok(submod_fn_hamming(MARGINS, &fn[0]));
-    ck_assert_ok(submod_fn_sqrt(MARGINS, &fn[1]));
+    ck_assert_ok(
+        submod_fn_concave(MARGINS, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn[1]));
     for (int j = 0; j < 8 * WAYS_TO_LOSSES; j++) {
         int how = j % WAYS_TO_LOSSES;
         batch d = random_batch(&rng, HINGE, 2, 1, MARGINS, true);
@@ -288,7 +289,8 @@ START_TEST(scores_that_make_no_loss)
     submod_rng_seed(&rng, 22);
     submod_fn *fn[2] = {NULL, NULL};
     ck_assert_ok(submod_fn_hamming(MARGINS, &fn[0]));
-    ck_assert_ok(submod_fn_sqrt(MARGINS, &fn[1]));
+    ck_assert_ok(
+        submod_fn_concave(MARGINS, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn[1]));
     for (int j = 0; j < 6 * WAYS_TO_LOSSES; j++) {
         static const int64_t label[] = {0, 1, 9};
         static const char *const words[] = {"scores[1][0][2500] is inf at label 0",

@@ -12,7 +12,7 @@ enum { N = 10 };
 static double lovasz(const submod_fn *fn, const double *x, double *g)
 {
     double value;
-    ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, NULL, NULL));
+    ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, SUBMOD_TIES_AVERAGE, NULL));
     return value;
 }
 
@@ -99,11 +99,9 @@ static void is_subgradient(submod_fn *fn, const double *F, double scale, submod_
 {
     double x[N], g[N], y[N];
     for (int ties = 0; ties < 2; ties++) {
-        submod_lovasz_settings settings = submod_lovasz_defaults();
-        settings.ties = ties ? SUBMOD_TIES_INDEX : SUBMOD_TIES_AVERAGE;
         double value, total = 0, inner = 0;
         random_vector(rng, x, N, coarse);
-        ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, &settings, NULL));
+        ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, (submod_ties)ties, NULL));
         for (int i = 0; i < N; i++) {
             total += g[i];
             inner += g[i] * x[i];
@@ -206,15 +204,13 @@ START_TEST(order_is_stable_and_belongs_to_g)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    submod_lovasz_settings settings = submod_lovasz_defaults();
-    settings.ties = SUBMOD_TIES_INDEX;
     for (size_t i = 0; i < family_count; i++) {
         submod_fn *fn = families[i].make(N, &rng);
         for (int repeat = 0; repeat < 10; repeat++) {
             double x[N], g[N], gains[N];
             int32_t order[N];
             random_vector(&rng, x, N, 1);
-            ck_assert_ok(submod_lovasz(fn, x, NULL, g, order, &settings, NULL));
+            ck_assert_ok(submod_lovasz(fn, x, NULL, g, order, SUBMOD_TIES_INDEX, NULL));
             ck_assert_ok(submod_fn_chain(fn, order, N, gains, NULL));
             for (int k = 0; k < N; k++) {
                 ck_assert(g[order[k]] == gains[k]);
@@ -370,10 +366,10 @@ START_TEST(threads_and_workspace_do_not_matter)
         double value, again;
         ck_assert_ok(submod_fn_jaccard(BIG, mask, &fn));
         ck_assert_ok(submod_set_num_threads(1));
-        ck_assert_ok(submod_lovasz(fn, x, &value, g, order, NULL, NULL));
+        ck_assert_ok(submod_lovasz(fn, x, &value, g, order, SUBMOD_TIES_AVERAGE, NULL));
         for (int threads = 1; threads <= 5; threads++) {
             ck_assert_ok(submod_set_num_threads(threads));
-            ck_assert_ok(submod_lovasz(fn, x, &again, h, other, NULL, work));
+            ck_assert_ok(submod_lovasz(fn, x, &again, h, other, SUBMOD_TIES_AVERAGE, work));
             ck_assert(value == again);
             size_t different = 0;
             for (size_t i = 0; i < BIG; i++) {

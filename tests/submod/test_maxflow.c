@@ -54,7 +54,7 @@ START_TEST(ties_by_all_subsets)
         for (int largest = 0; largest < 2; largest++) {
             uint8_t in[N];
             double value;
-            ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, N, z, largest, in, &value));
+            ck_assert_ok(minimize_minor(fn, NULL, 0, block, N, z, largest, in, &value));
             uint32_t found = 0;
             for (int i = 0; i < N; i++) {
                 found |= (uint32_t)in[i] << i;
@@ -157,7 +157,7 @@ static double minimum(const submod_fn *fn, int largest, uint8_t *in)
     for (size_t e = 0; e < n; e++) {
         block[e] = (int32_t)e;
     }
-    ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, n, z, largest, in, &value));
+    ck_assert_ok(minimize_minor(fn, NULL, 0, block, n, z, largest, in, &value));
     free(block);
     free(z);
     return value;
@@ -272,8 +272,8 @@ START_TEST(parts_one_by_one)
         ck_assert_ok(submodi_fn_minimize_parts(fn, order, rank, parts, PARTS, z, in));
         for (size_t j = 0; j < PARTS; j++) {
             size_t begin = parts[j].begin, size = parts[j].end - begin;
-            ck_assert_ok(submod_fn_minimize(fn, order, begin, order + begin, size, z + begin, 0,
-                                            alone, NULL));
+            ck_assert_ok(
+                minimize_minor(fn, order, begin, order + begin, size, z + begin, 0, alone, NULL));
             ck_assert_mem_eq(in + begin, alone, size);
         }
         submod_fn_free(fn);
@@ -529,7 +529,7 @@ START_TEST(extreme_weights)
         double c = scale[i], w[3] = {c, 3 * c, c}, z[4] = {2 * c, -c / 2, 2 * c, -3 * c};
         submod_fn *fn = NULL;
         ck_assert_ok(submod_fn_cut(4, 3, tail, head, w, 0, &fn));
-        ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, 4, z, 0, in, NULL));
+        ck_assert_ok(minimize_minor(fn, NULL, 0, block, 4, z, 0, in, NULL));
         ck_assert(in[0] == 1 && in[1] == 1 && in[2] == 1 && in[3] == 0);
         submod_fn_free(fn);
     }
@@ -537,12 +537,11 @@ START_TEST(extreme_weights)
     submod_fn *fn = NULL;
     const double z[4] = {1, -2, 3, -1};
     ck_assert_ok(submod_fn_cut(4, 3, tail, head, (double[]){1e308, 1e308, 1e308}, 0, &fn));
-    ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, 4, z, 0, in, NULL));
+    ck_assert_ok(minimize_minor(fn, NULL, 0, block, 4, z, 0, in, NULL));
     ck_assert(in[0] && in[1] && in[2] && in[3]);
     memset(in, 7, sizeof in);
-    ck_assert_int_eq(
-        submod_fn_minimize(fn, (int32_t[]){0, 2}, 2, (int32_t[]){1}, 1, z, 0, in, NULL),
-        SUBMOD_ENUMERIC);
+    ck_assert_int_eq(minimize_minor(fn, (int32_t[]){0, 2}, 2, (int32_t[]){1}, 1, z, 0, in, NULL),
+                     SUBMOD_ENUMERIC);
     ck_assert_int_eq(in[0], 7);
     submod_fn_free(fn);
 }

@@ -1,4 +1,4 @@
-/* submod_fn_minimize against all subsets: value, smallest and largest minimiser. */
+/* Minimisers of minors against all subsets: value, smallest and largest minimiser. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void compare(const submod_fn *fn, const double *F, submod_rng *rng, int i
     for (int largest = 0; largest < 2; largest++) {
         double value;
         memset(in, 7, sizeof in);
-        ck_assert_ok(submod_fn_minimize(fn, base, nbase, block, nblock, z, largest, in, &value));
+        ck_assert_ok(minimize_minor(fn, base, nbase, block, nblock, z, largest, in, &value));
         ck_assert_near(value, lowest, 1e-12 * fmax(1, fabs(lowest)));
         uint32_t found = 0;
         for (size_t j = 0; j < nblock; j++) {
@@ -153,10 +153,23 @@ START_TEST(many_minimisers)
         }
         switch (repeat % 6) {
         case 0: ck_assert_ok(submod_fn_modular(N, w, &fn)); break;
-        case 1: ck_assert_ok(submod_fn_truncation(N, submod_rng_below(&rng, N), &fn)); break;
+        case 1:
+            ck_assert_ok(submod_fn_concave(
+                N, NULL,
+                &(submod_concave){.kind = SUBMOD_CONCAVE_MIN,
+                                  .parameter = (double)(submod_rng_below(&rng, N))},
+                &fn));
+            break;
         case 2: ck_assert_ok(submod_fn_jaccard(N, mask, &fn)); break;
-        case 3: ck_assert_ok(submod_fn_concave(N, w, SUBMOD_CONCAVE_MIN, 1.5, &fn)); break;
-        case 4: ck_assert_ok(submod_fn_concave_points(N, w, 3, t, g, &fn)); break;
+        case 3:
+            ck_assert_ok(submod_fn_concave(
+                N, w, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = 1.5}, &fn));
+            break;
+        case 4:
+            ck_assert_ok(submod_fn_concave(
+                N, w, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = 3, .t = t, .g = g},
+                &fn));
+            break;
         default: ck_assert_ok(make_iwata(N, &fn)); break;
         }
         double *F = subset_values(fn);
@@ -183,7 +196,7 @@ START_TEST(iwata_optima)
         ck_assert_ok(make_iwata(n, &fn));
         for (int largest = 0; largest < 2; largest++) {
             double value;
-            ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, n, z, largest, in, &value));
+            ck_assert_ok(minimize_minor(fn, NULL, 0, block, n, z, largest, in, &value));
             ck_assert_near(value, iwata_minima[i].lowest, 0);
             for (size_t e = 0; e < n; e++) {
                 size[largest] += in[e];
@@ -217,7 +230,7 @@ START_TEST(not_a_local_search)
     uint8_t in[2];
     double value;
     ck_assert_ok(submod_fn_custom(2, &ops, NULL, &fn));
-    ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, 2, z, 0, in, &value));
+    ck_assert_ok(minimize_minor(fn, NULL, 0, block, 2, z, 0, in, &value));
     ck_assert_near(value, -1, 0);
     ck_assert(in[0] == 1 && in[1] == 1);
     submod_fn_free(fn);
@@ -236,14 +249,15 @@ START_TEST(ties_survive_rounding)
             block[i] = (int32_t)i;
             mask[i] = i < 2;
         }
-        ck_assert_ok(submod_fn_sqrt(n, &root));
+        ck_assert_ok(
+            submod_fn_concave(n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root));
         ck_assert_ok(submod_fn_jaccard(n, mask, &jaccard));
         for (int largest = 0; largest < 2; largest++) {
             size_t size = 0;
             for (size_t i = 0; i < n; i++) {
                 z[i] = sqrt((double)n) / (double)n;
             }
-            ck_assert_ok(submod_fn_minimize(root, NULL, 0, block, n, z, largest, in, NULL));
+            ck_assert_ok(minimize_minor(root, NULL, 0, block, n, z, largest, in, NULL));
             for (size_t i = 0; i < n; i++) {
                 size += in[i];
             }
@@ -252,8 +266,7 @@ START_TEST(ties_survive_rounding)
             for (size_t i = 2; i < n; i++) {
                 z[i - 2] = 0;
             }
-            ck_assert_ok(
-                submod_fn_minimize(jaccard, block, 2, block + 2, n - 2, z, largest, in, NULL));
+            ck_assert_ok(minimize_minor(jaccard, block, 2, block + 2, n - 2, z, largest, in, NULL));
             size = 0;
             for (size_t i = 0; i + 2 < n; i++) {
                 size += in[i];
@@ -283,8 +296,9 @@ START_TEST(not_submodular)
         uint8_t in[2];
         double value;
         ck_assert_ok(submod_fn_custom(2, &ops, NULL, &fn));
-        ck_assert_ok(submod_fn_minimize(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){0, 0},
-                                        largest, in, &value));
+        ck_assert_int_eq(minimize_minor(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){0, 0},
+                                        largest, in, &value),
+                         SUBMOD_INACCURATE);
         ck_assert_near(value, -1, 0);
         ck_assert_int_eq(in[0] + in[1], 1);
         submod_fn_free(fn);
@@ -298,13 +312,13 @@ START_TEST(overflow_is_refused)
     uint8_t in[2] = {7, 7};
     double value = 7;
     ck_assert_ok(submod_fn_hamming(2, &fn));
-    ck_assert_ok(submod_fn_sqrt(2, &root));
+    ck_assert_ok(submod_fn_concave(2, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &root));
     ck_assert_ok(combine_scaled(root, 1e-300, &tiny));
-    ck_assert_int_eq(submod_fn_minimize(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e308, 1e308},
-                                        0, in, &value),
-                     SUBMOD_ENUMERIC);
     ck_assert_int_eq(
-        submod_fn_minimize(tiny, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e10, 1}, 0, in, &value),
+        minimize_minor(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e308, 1e308}, 0, in, &value),
+        SUBMOD_ENUMERIC);
+    ck_assert_int_eq(
+        minimize_minor(tiny, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e10, 1}, 0, in, &value),
         SUBMOD_ENUMERIC);
     ck_assert(value == 7 && in[0] == 7);
     submod_fn_free(fn);

@@ -60,7 +60,8 @@ static submod_fn *cardinality(size_t n, submod_rng *rng)
         h[k + 1] = h[k] + increment;
         increment -= 5 * submod_rng_uniform(rng) / (double)n;
     }
-    ck_assert_ok(submod_fn_cardinality(n, h, &fn));
+    ck_assert_ok(submod_fn_concave(
+        n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = n + 1, .g = h}, &fn));
     return fn;
 }
 
@@ -68,7 +69,7 @@ static submod_fn *square_root(size_t n, submod_rng *rng)
 {
     submod_fn *fn = NULL;
     (void)rng;
-    ck_assert_ok(submod_fn_sqrt(n, &fn));
+    ck_assert_ok(submod_fn_concave(n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     return fn;
 }
 
@@ -76,14 +77,18 @@ static submod_fn *logarithm(size_t n, submod_rng *rng)
 {
     submod_fn *fn = NULL;
     (void)rng;
-    ck_assert_ok(submod_fn_log1p(n, &fn));
+    ck_assert_ok(submod_fn_concave(n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_LOG1P}, &fn));
     return fn;
 }
 
 static submod_fn *truncation(size_t n, submod_rng *rng)
 {
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_truncation(n, submod_rng_below(rng, n + 2), &fn));
+    ck_assert_ok(
+        submod_fn_concave(n, NULL,
+                          &(submod_concave){.kind = SUBMOD_CONCAVE_MIN,
+                                            .parameter = (double)(submod_rng_below(rng, n + 2))},
+                          &fn));
     return fn;
 }
 
@@ -190,7 +195,9 @@ static submod_fn *concave(size_t n, submod_rng *rng)
     submod_fn *fn = NULL;
     submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
     random_weights(rng, w, n);
-    ck_assert_ok(submod_fn_concave(n, w, kind, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    ck_assert_ok(submod_fn_concave(
+        n, w, &(submod_concave){.kind = kind, .parameter = 0.1 + 0.9 * submod_rng_uniform(rng)},
+        &fn));
     return fn;
 }
 
@@ -202,7 +209,10 @@ static submod_fn *concave_equal_weights(size_t n, submod_rng *rng)
         w[i] = 0.3;
     }
     ck_assert_ok(
-        submod_fn_concave(n, w, SUBMOD_CONCAVE_POWER, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+        submod_fn_concave(n, w,
+                          &(submod_concave){.kind = SUBMOD_CONCAVE_POWER,
+                                            .parameter = 0.1 + 0.9 * submod_rng_uniform(rng)},
+                          &fn));
     return fn;
 }
 
@@ -220,7 +230,8 @@ static submod_fn *concave_points(size_t n, submod_rng *rng)
         g[i] = g[i - 1] + slope * (t[i] - t[i - 1]);
         slope -= 2 * submod_rng_uniform(rng);
     }
-    ck_assert_ok(submod_fn_concave_points(n, w, 5, t, g, &fn));
+    ck_assert_ok(submod_fn_concave(
+        n, w, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = 5, .t = t, .g = g}, &fn));
     return fn;
 }
 
@@ -236,7 +247,8 @@ static submod_fn *concave_custom(size_t n, submod_rng *rng)
 {
     double w[64];
     double *total = malloc(sizeof *total);
-    submod_concave_ops ops = {.struct_size = sizeof ops, .value = entropy, .destroy = free};
+    submod_concave g = {
+        .kind = SUBMOD_CONCAVE_CUSTOM, .value = entropy, .ctx = total, .destroy = free};
     submod_fn *fn = NULL;
     ck_assert_ptr_nonnull(total);
     random_weights(rng, w, n);
@@ -244,7 +256,7 @@ static submod_fn *concave_custom(size_t n, submod_rng *rng)
     for (size_t i = 0; i < n; i++) {
         *total += w[i];
     }
-    ck_assert_ok(submod_fn_concave_custom(n, w, &ops, total, &fn));
+    ck_assert_ok(submod_fn_concave(n, w, &g, &fn));
     return fn;
 }
 
@@ -275,8 +287,9 @@ static submod_fn *groups(size_t n, submod_rng *rng)
     submod_fn *fn = NULL;
     size_t m = random_lists(rng, n, start, elements);
     random_weights(rng, weight, m);
-    ck_assert_ok(submod_fn_groups(n, m, start, elements, NULL, weight, kind,
-                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    ck_assert_ok(submod_fn_groups(
+        n, &(submod_groups){.count = m, .start = start, .elements = elements, .weight = weight},
+        &(submod_concave){.kind = kind, .parameter = 0.1 + 0.9 * submod_rng_uniform(rng)}, &fn));
     return fn;
 }
 
@@ -289,8 +302,9 @@ static submod_fn *groups_with_amounts(size_t n, submod_rng *rng)
     submod_fn *fn = NULL;
     size_t m = random_lists(rng, n, start, elements);
     random_weights(rng, amount, start[m]);
-    ck_assert_ok(submod_fn_groups(n, m, start, elements, amount, NULL, kind,
-                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    ck_assert_ok(submod_fn_groups(
+        n, &(submod_groups){.count = m, .start = start, .elements = elements, .amount = amount},
+        &(submod_concave){.kind = kind, .parameter = 0.1 + 0.9 * submod_rng_uniform(rng)}, &fn));
     return fn;
 }
 
@@ -299,11 +313,14 @@ static submod_fn *hypergraph(size_t n, submod_rng *rng)
     size_t start[LISTS + 1];
     int32_t nodes[LISTS * LONGEST];
     double weight[LISTS];
-    submod_hypergraph_kind kind = (submod_hypergraph_kind)submod_rng_below(rng, 4);
+    submod_concave_kind kind =
+        (submod_concave_kind)(SUBMOD_CONCAVE_ALL_OR_NOTHING + submod_rng_below(rng, 4));
     submod_fn *fn = NULL;
     size_t m = random_lists(rng, n, start, nodes);
     random_weights(rng, weight, m);
-    ck_assert_ok(submod_fn_hypergraph(n, m, start, nodes, weight, kind, &fn));
+    ck_assert_ok(submod_fn_groups(
+        n, &(submod_groups){.count = m, .start = start, .elements = nodes, .weight = weight},
+        &(submod_concave){.kind = kind}, &fn));
     return fn;
 }
 

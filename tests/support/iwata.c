@@ -15,7 +15,8 @@ submod_status make_iwata(size_t n, submod_fn **fn)
         table[k] = (double)k * (double)(n - k);
     }
     submod_fn *h = NULL;
-    submod_status status = submod_fn_cardinality(n, table, &h);
+    submod_status status = submod_fn_concave(
+        n, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_POINTS, .count = n + 1, .g = table}, &h);
     if (status == SUBMOD_OK) {
         for (size_t e = 0; e < n; e++) {
             table[e] = 2 * (double)n - 5 * (double)(e + 1);

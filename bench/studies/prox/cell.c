@@ -38,7 +38,8 @@ static bool objective(const problem *a, const double *u, double *value)
         a->clipped[i] = a->cell->hinge ? fmax(u[i], 0) : u[i];
         squares += (u[i] - a->x[i]) * (u[i] - a->x[i]);
     }
-    if (submod_lovasz(a->fn, a->clipped, value, NULL, NULL, NULL, NULL) != SUBMOD_OK) {
+    if (submod_lovasz(a->fn, a->clipped, value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL) !=
+        SUBMOD_OK) {
         return study_fail("%s", submod_last_error());
     }
     *value += a->lambda / 2 * squares;

@@ -316,7 +316,8 @@ START_TEST(ends_early)
     int32_t set[8];
     size_t size;
     const double w[5] = {3, -1, 0, 2, 5};
-    ck_assert_ok(submod_fn_truncation(8, 3, &fn));
+    ck_assert_ok(submod_fn_concave(
+        8, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_MIN, .parameter = (double)(3)}, &fn));
     ck_assert_ok(submod_maximize(fn, 6, NULL, 0, set, NULL, &size, NULL, &info));
     ck_assert(size == 3 && set[0] == 0 && set[1] == 1 && set[2] == 2);
     ck_assert(info.guarantee == 1 && info.bound == 3 && info.ratio == 1 && info.monotone == 1);
@@ -426,7 +427,7 @@ START_TEST(bad_input)
     submod_maximize_info info = {.value = 7};
     int32_t set[3] = {7, 7, 7};
     size_t size = 7;
-    ck_assert_ok(submod_fn_sqrt(3, &fn));
+    ck_assert_ok(submod_fn_concave(3, NULL, &(submod_concave){.kind = SUBMOD_CONCAVE_SQRT}, &fn));
     assert_error(submod_maximize(NULL, 1, NULL, 0, set, NULL, &size, NULL, &info), SUBMOD_EINVAL,
                  "fn is NULL");
     assert_error(submod_maximize(fn, 1, (int32_t[]){0, 3}, 2, set, NULL, &size, NULL, &info),

@@ -51,7 +51,7 @@ static submod_status largest_gain(const bins *h, double P, double N, double *mos
     submodi_increment rise;
     double of_fg = 0;
     double of_bg = 0;
-    submod_status status = submodi_increment_from(h->who, h->measure, P, N, 0, 0, &rise);
+    submod_status status = submodi_increment_from(h->measure, P, N, 0, 0, &rise);
     if (status == SUBMOD_OK && P > 0) {
         status = submodi_increment_by(&rise, 1, 0, &of_fg);
     }
@@ -324,6 +324,6 @@ submod_status submod_prox_two_counts_histogram(size_t n, const float *x, const u
               .measure = &m,
               .lambda = lambda,
               .threads = submodi_threads_for(n)};
-    submod_status status = submodi_read_measure(h.who, "measure", measure, &m);
+    submod_status status = submodi_read_measure("measure", measure, &m);
     return status ? status : run(&h, delta, start, u, error, info, work);
 }

@@ -7,7 +7,7 @@
 submod_status submodi_increment_at(const submodi_blocks *b, size_t fg, size_t bg,
                                    submodi_increment *rise)
 {
-    return submodi_increment_from(b->who, b->measure, b->P, b->N, submodi_pixels_before(&b->fg, fg),
+    return submodi_increment_from(b->measure, b->P, b->N, submodi_pixels_before(&b->fg, fg),
                                   submodi_pixels_before(&b->bg, bg), rise);
 }
 

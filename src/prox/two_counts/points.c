@@ -127,7 +127,7 @@ submod_status submod_prox_two_counts_points(size_t count, const double *value,
                                    .multiplicity = multiplicity,
                                    .measure = &m,
                                    .lambda = lambda};
-    submod_status status = submodi_read_measure(p.who, "measure", measure, &m);
+    submod_status status = submodi_read_measure("measure", measure, &m);
     status = status ? status : require_points(&p, foreground, multiplicity);
     status = status ? status : require_real(p.who, foreground, multiplicity, count);
     if (status != SUBMOD_OK) {

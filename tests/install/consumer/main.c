@@ -22,7 +22,7 @@ int main(void)
     double value = 0;
     submod_status status = submod_fn_jaccard(3, foreground, &jaccard);
     if (status == SUBMOD_OK) {
-        status = submod_lovasz(jaccard, x, &value, NULL, NULL, NULL, NULL);
+        status = submod_lovasz(jaccard, x, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL);
     }
     submod_fn_free(jaccard);
     if (status != SUBMOD_OK) {

@@ -127,7 +127,7 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     }
     double *a = submodi_alloc(k * k, sizeof *a);
     if (!a) {
-        return submodi_nomem("eval of a logdet function");
+        return submodi_out_of_memory();
     }
     for (size_t i = 0; i < k; i++) {
         for (size_t j = 0; j <= i; j++) {
@@ -166,7 +166,7 @@ static submod_status minor_of(const double *L, size_t n, submodi_part part, subm
     const double *C = L + part.begin * n + part.begin;
     logdet *l = new_logdet(k);
     if (!l) {
-        return submodi_nomem("minors of a logdet function");
+        return submodi_out_of_memory();
     }
     const submodi_sums_loops *sums = submodi_sums();
     for (size_t i = 0; i < k; i++) {
@@ -180,12 +180,11 @@ static submod_status minor_of(const double *L, size_t n, submodi_part part, subm
 static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
                             size_t nparts, submod_fn **fns)
 {
-    static const char who[] = "minors of a logdet function";
     const logdet *l = ctx;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    double *L = submodi_take(w, l->n * l->n, sizeof *L);
-    submod_status status = L ? SUBMOD_OK : submodi_nomem(who);
+    double *L = submodi_work_alloc(w, l->n * l->n, sizeof *L);
+    submod_status status = submodi_work_status(w);
     for (size_t i = 0; status == SUBMOD_OK && i < l->n; i++) {
         for (size_t j = 0; j <= i; j++) {
             L[i * l->n + j] = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
@@ -219,21 +218,20 @@ static submod_status logdet_of(logdet *l, submod_fn **fn)
 }
 
 /* Up to rounding, relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) if K is positive definite. */
-static submod_status require_symmetric(const char *who, const double *K, size_t n)
+static submod_status check_symmetric(const double *K, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!(K[i * n + i] > 0)) {
             return submodi_fail(SUBMOD_ENUMERIC,
-                                "%s: K[%zu, %zu] = %g must be > 0: K must be positive definite",
-                                who, i, i, K[i * n + i]);
+                                "K[%zu, %zu] = %g must be > 0: K must be positive definite", i, i,
+                                K[i * n + i]);
         }
         for (size_t j = 0; j < i; j++) {
             double size = sqrt(K[i * n + i]) * sqrt(K[j * n + j]);
             if (!(fabs(K[i * n + j] - K[j * n + i]) <= 1e-12 * size)) {
-                return submodi_fail(
-                    SUBMOD_EINVAL,
-                    "%s: K must be symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g", who, i, j,
-                    K[i * n + j], j, i, K[j * n + i]);
+                return submodi_fail(SUBMOD_EINVAL,
+                                    "K must be symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g",
+                                    i, j, K[i * n + j], j, i, K[j * n + i]);
             }
         }
     }
@@ -250,28 +248,28 @@ static void copy_symmetric(double *to, const double *K, size_t n)
     }
 }
 
-submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
+static submod_status check_matrix(size_t n, const double *K, submod_fn **fn)
 {
-    static const char who[] = "submod_fn_logdet";
-    submod_status status = submodi_require_size(who, n, fn);
-    status = status ? status : submodi_require_given(who, "K", K);
-    if (status == SUBMOD_OK && n > 46340) { /* K alone then takes 17 GB */
-        status = submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
+    TRY(submodi_check_size(n, fn));
+    TRY(submodi_check_given("K", K));
+    if (n > 46340) { /* K alone then takes 17 GB */
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "n = %zu must be at most 46340", n);
     }
-    status = status ? status : submodi_require_finite(who, "K", K, n * n);
-    status = status ? status : require_symmetric(who, K, n);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    TRY(submodi_check_finite("K", K, n * n));
+    return check_symmetric(K, n);
+}
+
+static submod_status make(size_t n, const double *K, submod_fn **fn)
+{
+    TRY(check_matrix(n, K, fn));
     size_t matrix = n * n * sizeof(double);
     logdet *l = new_logdet(n);
     double *test = submodi_alloc(matrix, 1);
-    if (l && test) {
+    submod_status status = l && test ? SUBMOD_OK : submodi_out_of_memory();
+    if (status == SUBMOD_OK) {
         copy_symmetric(l->K, K, n);
         memcpy(test, l->K, matrix);
         status = cholesky(test, n, n);
-    } else {
-        status = submodi_nomem(who);
     }
     submodi_free(test);
     if (status != SUBMOD_OK) {
@@ -279,4 +277,9 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
         return status;
     }
     return logdet_of(l, fn);
+}
+
+submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
+{
+    return submodi_return("submod_fn_logdet", make(n, K, fn));
 }

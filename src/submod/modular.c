@@ -37,38 +37,33 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     return SUBMOD_OK;
 }
 
-static submod_status minimize_one(const void *ctx, const int32_t *base, size_t nbase,
-                                  const int32_t *block, size_t nblock, const double *z, int largest,
-                                  uint8_t *in)
+static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
+                              uint8_t *smallest, uint8_t *largest, double *s)
 {
     const double *w = ctx;
-    (void)base;
-    (void)nbase;
-    for (size_t i = 0; i < nblock; i++) {
-        in[i] = largest ? z[i] >= w[block[i]] : z[i] > w[block[i]];
+    for (size_t i = 0; i < minor->nground; i++) {
+        double here = w[minor->ground[i]];
+        if (smallest) {
+            smallest[i] = z[i] > here;
+        }
+        if (largest) {
+            largest[i] = z[i] >= here;
+        }
+        if (s) {
+            s[i] = here - z[i];
+        }
     }
     return SUBMOD_OK;
 }
 
-static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
-                              uint8_t *smallest, uint8_t *largest, double *s)
+static submod_status make(size_t n, const double *w, submod_fn **fn)
 {
-    (void)s;
-    return submodi_minimize_both(minimize_one, ctx, minor, z, smallest, largest);
-}
-
-submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
-{
-    static const char who[] = "submod_fn_modular";
-    submod_status status = submodi_require_size(who, n, fn);
-    status = status ? status : submodi_require_given(who, "w", w);
-    status = status ? status : submodi_require_finite(who, "w", w, n);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    TRY(submodi_check_size(n, fn));
+    TRY(submodi_check_given("w", w));
+    TRY(submodi_check_finite("w", w, n));
     double *copy = submodi_alloc(n, sizeof *copy);
     if (!copy) {
-        return submodi_nomem(who);
+        return submodi_out_of_memory();
     }
     memcpy(copy, w, n * sizeof *copy);
     const submod_fn f = {.ops = {.name = "modular",
@@ -84,4 +79,9 @@ submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
                          .ctx = copy,
                          .n = n};
     return submodi_fn_new(&f, fn);
+}
+
+submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
+{
+    return submodi_return("submod_fn_modular", make(n, w, fn));
 }
