@@ -150,6 +150,7 @@ static const char *name_of(submod_prox_method method)
         [SUBMOD_PROX_DECOMPOSITION] = "decomposition",
         [SUBMOD_PROX_MIN_NORM] = "min-norm",
         [SUBMOD_PROX_SUM] = "sum",
+        [SUBMOD_PROX_OWN] = "own",
         [SUBMOD_PROX_TWO_COUNTS] = "two counts",
     };
     return names[method];

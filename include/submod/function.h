@@ -89,7 +89,8 @@ typedef struct submod_fn_ops {
                               uint8_t *smallest, uint8_t *largest, double *base);
 
     /* The proximal operator of F's Lovasz extension f: u minimises f(u) + lambda / 2 |u - x|^2, and
-     * s = lambda (x - u) is a base of F. The library measures the gap itself. */
+     * s = lambda (x - u) is a base of F. Terms of combinations use it, too. The library measures
+     * the gap itself, and uses another method where F contradicts u and s. */
     submod_status (*prox)(const void *ctx, const double *x, double lambda, double *u, double *s);
 
     /* Frees ctx, when the last handle goes. */

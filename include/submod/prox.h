@@ -39,7 +39,7 @@ SUBMOD_API void submod_combination_free(submod_combination *combination);
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 8 and 10 */
+    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6 and 8 .. 10 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n): a sort, then linear passes */
@@ -54,6 +54,9 @@ typedef enum submod_prox_method {
      * parts (with a cut by active sets, without one in a cycle), with a certificate from their
      * bases. */
     SUBMOD_PROX_SUM = 8,
+    /* The function's own prox slot. If F contradicts its result, another method takes over, and info
+     * names that. */
+    SUBMOD_PROX_OWN = 9,
     SUBMOD_PROX_TWO_COUNTS = 10, /* measures of two counts (function.h): a sort, then walks along
                                     the sorted pixels; exact */
     SUBMOD_PROX_ALGORITHM_2_LOOP = 11,   /* the same as 7 by the listing itself, O(n) an edge */

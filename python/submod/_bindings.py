@@ -228,6 +228,7 @@ class ProxMethod(IntEnum):
     MIN_NORM = 6
     ALGORITHM_2 = 7
     SUM = 8
+    OWN = 9
     TWO_COUNTS = 10
     ALGORITHM_2_LOOP = 11
     ALGORITHM_2_PRINTED = 12

@@ -543,8 +543,8 @@ class Function(Immutable):
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
         method: "auto", "closed_form", "cardinality", "jaccard", "two_counts", "chain",
-        "decomposition", "sum", "min_norm", or Algorithm 2 of the paper's supplement, which
-        is not always optimal: "algorithm_2", "algorithm_2_loop" or "algorithm_2_printed".
+        "decomposition", "own", "sum", "min_norm", or Algorithm 2 of the paper's supplement,
+        which is not always optimal: "algorithm_2", "algorithm_2_loop" or "algorithm_2_printed".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.

@@ -30,7 +30,7 @@ static const double NEAR = 1e4;
 bool submodi_is_fast(const submod_fn *fn)
 {
     return submodi_can_closed_form(fn) || submodi_can_cardinality(fn) || submodi_can_jaccard(fn) ||
-           submodi_can_decompose(fn);
+           submodi_can_own(fn) || submodi_can_decompose(fn);
 }
 
 static inline size_t element(const submodi_member *m, size_t i)
@@ -141,9 +141,10 @@ static submod_status solve(submodi_member *m, const submodi_projections *c, cons
                               .lambda = c->p->lambda / m->part->coefficient,
                               .settings = &settings,
                               .extension = c->ask_extension ? &m->extension : NULL,
-                              .found = m->fast ? NULL : &found};
+                              .found = m->fast && !submodi_can_own(m->part->fn) ? NULL : &found};
     submod_status status = submodi_prox_by_itself(&p, u, s, &info, work);
-    if (status >= 0 && !m->fast) {
+    m->fast = m->fast && info.method != SUBMOD_PROX_MIN_NORM; /* F contradicts its own prox */
+    if (status >= 0 && found.count) {
         submodi_combination_move(&m->warm, &found);
     }
     submod_combination_free(&found);
@@ -165,9 +166,10 @@ static submod_status project(submodi_member *m, const submodi_projections *c, su
     }
     status = status ? status : solve(m, c, y, u, s, w);
     const double factor = m->part->coefficient / c->p->lambda, inverse = 1 / c->unit;
+    const bool exact = m->fast && !submodi_can_own(m->part->fn);
     for (size_t i = 0; status == SUBMOD_OK && i < m->k; i++) {
         step[i] = s[i] * factor * inverse;
-        c->r[element(m, i)] = (m->fast ? u[i] : y[i] - s[i] * factor) * inverse;
+        c->r[element(m, i)] = (exact ? u[i] : y[i] - s[i] * factor) * inverse;
     }
     submodi_scope_close(&scope);
     return status;

@@ -90,6 +90,8 @@ bool submodi_can_sum(const submod_fn *fn);
 /* Whether its parts make it easier than the whole; false also when memory runs out. */
 bool submodi_sum_is_easier(const submod_fn *fn);
 submodi_prox_solve submodi_prox_sum;
+bool submodi_can_own(const submod_fn *fn);
+submodi_prox_solve submodi_prox_own;
 bool submodi_can_cut(const submod_fn *fn);
 submodi_prox_solve submodi_prox_cut;
 bool submodi_can_decompose(const submod_fn *fn);

@@ -432,7 +432,10 @@ static submod_status compare_prox(checker *c, double *x, double *u, double *s)
     for (size_t i = 0; i < n; i++) {
         x[i] = c->scale * submod_rng_normal(&c->rng) / (double)n;
     }
-    TRY(submodi_fn_prox(c->fn, x, lambda, u, s));
+    submod_status status = submodi_fn_prox(c->fn, x, lambda, u, s);
+    if (status < 0) {
+        return status;
+    }
     sort_list(c, u);
     TRY(value_of(c, c->list, 0, &empty));
     for (size_t i = 0; i < n; i++) {

@@ -665,14 +665,17 @@ static submod_status prox_in(const combination *c, const double *x, double lambd
         return submodi_fail(SUBMOD_ENUMERIC,
                             "prox of a combination: x - w / lambda or lambda / c overflows");
     }
-    TRY(submodi_fn_prox(t->fn, inside, scaled, u_inside, s_inside));
+    submod_status outcome = submodi_fn_prox(t->fn, inside, scaled, u_inside, s_inside);
+    if (outcome < 0) {
+        return outcome;
+    }
     for (size_t j = 0; j < t->count; j++) {
         int32_t e = t->outer ? t->outer[j] : (int32_t)j;
         int32_t i = t->inner ? t->inner[j] : (int32_t)j;
         u[e] = u_inside[i];
         s[e] += t->coefficient * s_inside[i];
     }
-    return SUBMOD_OK;
+    return outcome;
 }
 
 static submod_status prox(const void *ctx, const double *x, double lambda, double *u, double *s)

@@ -190,6 +190,7 @@ submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *e
 /* The flags are 0 or 1. base: all NaN if the callback has none. */
 submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor, const double *z,
                                   uint8_t *smallest, uint8_t *largest, double *base);
+/* Also statuses > 0, with usable u and s. */
 submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                               double *s);
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,

@@ -306,8 +306,10 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor
 submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                               double *s)
 {
-    submod_status status = checked(fn, "prox", fn->ops.prox(fn->ctx, x, lambda, u, s), u, fn->n);
-    return status ? status : callback_values(fn, "prox", s, fn->n);
+    submod_status outcome = fn->ops.prox(fn->ctx, x, lambda, u, s);
+    TRY(checked(fn, "prox", outcome < 0 ? outcome : SUBMOD_OK, u, fn->n));
+    TRY(callback_values(fn, "prox", s, fn->n));
+    return outcome;
 }
 
 submod_status submodi_fn_minors(const submod_fn *fn, const int32_t *order,

@@ -55,6 +55,7 @@ PROX(prox_algorithm2_loop, SUBMOD_PROX_ALGORITHM_2_LOOP, 0)
 PROX(prox_algorithm2_printed, SUBMOD_PROX_ALGORITHM_2_PRINTED, 0)
 PROX(prox_sum, SUBMOD_PROX_SUM, 0)
 PROX(prox_two_counts, SUBMOD_PROX_TWO_COUNTS, 0)
+PROX(prox_own, SUBMOD_PROX_OWN, 0)
 
 /* Ends at the first look at the clock. */
 static submod_status prox_time_limit(call *c)
@@ -314,6 +315,7 @@ static const call_row rows[] = {
     {"submod_prox: Algorithm 2, printed", EACH | CALL_CANCELS, prox_algorithm2_printed},
     {"submod_prox: sum", LONG, prox_sum},
     {"submod_prox: two counts", WIDE, prox_two_counts},
+    {"submod_prox: own", WIDE | CALL_CANCELS, prox_own},
     {"submod_prox: hinge", EACH | CALL_FAST | CALL_CANCELS, prox_hinge},
     {"submod_prox: time limit", EACH | CALL_FAST, prox_time_limit},
     {"submod_prox: combination", LONG | CALL_SEVERAL, prox_combination},
