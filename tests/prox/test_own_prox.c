@@ -58,9 +58,10 @@ static submod_status lie(own *f, const double *x, double lambda, double *u, doub
         memcpy(u, x, n * sizeof *u);
         memset(s, 0, n * sizeof *s);
         break;
-    case GREEDY: return submod_lovasz(f->fn, x, NULL, s, NULL, NULL, NULL);
+    case GREEDY: return submod_lovasz(f->fn, x, NULL, s, NULL, SUBMOD_TIES_AVERAGE, NULL);
     case NO_GAP: { /* u = t x and s = lambda (x - u) with <s, u> = f(u) = t f(x) */
-        submod_status status = submod_lovasz(f->fn, x, &value, NULL, NULL, NULL, NULL);
+        submod_status status =
+            submod_lovasz(f->fn, x, &value, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL);
         double t = 1 - value / (lambda * product(x, x, n));
         for (size_t i = 0; i < n; i++) {
             u[i] = t > 0 ? t * x[i] : x[i];
