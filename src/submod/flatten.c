@@ -463,14 +463,14 @@ static submod_status combine(builder *b, size_t n, const submod_term *terms, siz
 }
 
 /* seen: a bit for each element, all 0 before and after. */
-static submod_status check_elements(const submod_term *t, size_t i, size_t n, unsigned char *seen)
+static submod_status check_elements(const submod_term *t, size_t i, size_t n, uint32_t *seen)
 {
     char name[48];
     snprintf(name, sizeof name, "terms[%zu].elements", i);
     submod_status status = submodi_mark_elements(name, t->elements, t->fn->n, n, seen);
     if (status == SUBMOD_OK) {
         for (size_t j = 0; j < t->fn->n; j++) {
-            seen[t->elements[j] / 8] = 0;
+            seen[t->elements[j] / 32] = 0;
         }
     }
     return status;
@@ -497,14 +497,14 @@ static submod_status check_term(const submod_term *t, size_t i, size_t n)
 static submod_status check_terms(size_t n, const submod_term *terms, size_t count,
                                  submod_work *work)
 {
-    unsigned char *seen = NULL;
+    uint32_t *seen = NULL;
     TRY(count ? submodi_check_given("terms", terms) : SUBMOD_OK);
     for (size_t i = 0; i < count; i++) {
         TRY(check_term(&terms[i], i, n));
         if (terms[i].elements && !seen) {
-            seen = submodi_work_alloc(work, n / 8 + 1, 1);
+            seen = submodi_work_alloc(work, n / 32 + 1, sizeof *seen);
             TRY(submodi_work_status(work));
-            memset(seen, 0, n / 8 + 1);
+            memset(seen, 0, (n / 32 + 1) * sizeof *seen);
         }
         TRY(terms[i].elements ? check_elements(&terms[i], i, n, seen) : SUBMOD_OK);
     }

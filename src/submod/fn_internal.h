@@ -137,7 +137,7 @@ submod_status submodi_check_size(size_t n, submod_fn **fn);
  * seen, a bit each, and refuses those that were marked. */
 submod_status submodi_check_elements(const char *name, const int32_t *set, size_t k, size_t n);
 submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
-                                    unsigned char *seen);
+                                    uint32_t *seen);
 
 /* Checks a concave function. Kinds for whole numbers need that the weights, by their argument's
  * name, are NULL. */

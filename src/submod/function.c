@@ -106,20 +106,22 @@ const char *submod_fn_name(const submod_fn *fn)
 
 /* ---- checks of lists of elements ---- */
 
+static submod_status bad_element(const char *name, size_t i, int32_t e, size_t n)
+{
+    return e < 0 || (size_t)e >= n
+               ? submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d is not in [0, %zu)", name, i, (int)e, n)
+               : submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d occurs twice", name, i, (int)e);
+}
+
 submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
-                                    unsigned char *seen)
+                                    uint32_t *seen)
 {
     for (size_t i = 0; i < k; i++) {
-        if (set[i] < 0 || (size_t)set[i] >= n) {
-            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d is not in [0, %zu)", name, i,
-                                (int)set[i], n);
+        uint32_t e = (uint32_t)set[i]; /* n < 2^31, so negative ones are too large */
+        if (e >= n || seen[e >> 5] >> (e & 31) & 1) {
+            return bad_element(name, i, set[i], n);
         }
-        unsigned char *byte = &seen[set[i] / CHAR_BIT];
-        unsigned char bit = (unsigned char)(1U << (set[i] % CHAR_BIT));
-        if (*byte & bit) {
-            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d occurs twice", name, i, (int)set[i]);
-        }
-        *byte |= bit;
+        seen[e >> 5] |= UINT32_C(1) << (e & 31);
     }
     return SUBMOD_OK;
 }
@@ -127,13 +129,13 @@ submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t
 submod_status submodi_check_elements(const char *name, const int32_t *set, size_t k, size_t n)
 {
     TRY(k ? submodi_check_given(name, set) : SUBMOD_OK);
-    unsigned char few[512]; /* no allocation for n <= 4096 */
-    size_t bytes = n / CHAR_BIT + 1;
-    unsigned char *seen = bytes <= sizeof few ? few : submodi_alloc(bytes, 1);
+    uint32_t few[128]; /* no allocation for n < 4096 */
+    size_t words = n / 32 + 1;
+    uint32_t *seen = words <= 128 ? few : submodi_alloc(words, sizeof *seen);
     if (!seen) {
         return submodi_out_of_memory();
     }
-    memset(seen, 0, bytes);
+    memset(seen, 0, words * sizeof *seen);
     submod_status status = submodi_mark_elements(name, set, k, n, seen);
     if (seen != few) {
         submodi_free(seen);
