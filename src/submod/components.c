@@ -85,26 +85,26 @@ submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int
     return status;
 }
 
-/* ---- a function inside another ---- */
+/* ---- terms of combinations ---- */
 
-/* Ties of the inner function. Arrays are indexed by its elements. */
+/* Ties of a term's function. Arrays are indexed by its elements. */
 typedef struct inner_ties {
-    uint64_t *key; /* outer level and index of each pair that has a level */
+    uint64_t *key; /* outer level and index of each pair of elements that has a level */
     size_t keys;
     int32_t *order, *level, *outer, *forest;
     size_t *start;
     size_t count;
 } inner_ties;
 
-static submod_status allocate(inner_ties *t, const submodi_inside *in, submod_work *w)
+static submod_status allocate(inner_ties *ties, const submodi_term *t, submod_work *w)
 {
-    size_t n = in->fn->n;
-    *t = (inner_ties){.key = submodi_work_alloc(w, in->count, sizeof *t->key),
-                      .order = submodi_work_alloc(w, n, sizeof *t->order),
-                      .level = submodi_work_alloc(w, n, sizeof *t->level),
-                      .outer = submodi_work_alloc(w, n, sizeof *t->outer),
-                      .forest = submodi_work_alloc(w, n, sizeof *t->forest),
-                      .start = submodi_work_alloc(w, n + 2, sizeof *t->start)};
+    size_t n = t->fn->n;
+    *ties = (inner_ties){.key = submodi_work_alloc(w, t->count, sizeof *ties->key),
+                         .order = submodi_work_alloc(w, n, sizeof *ties->order),
+                         .level = submodi_work_alloc(w, n, sizeof *ties->level),
+                         .outer = submodi_work_alloc(w, n, sizeof *ties->outer),
+                         .forest = submodi_work_alloc(w, n, sizeof *ties->forest),
+                         .start = submodi_work_alloc(w, n + 2, sizeof *ties->start)};
     return submodi_work_status(w);
 }
 
@@ -116,68 +116,70 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Sorts the pairs by level, without those that have none. */
-static void sort_pairs(inner_ties *t, const submodi_inside *in, const submodi_ties *ties)
+static void sort_pairs(inner_ties *inner, const submodi_term *t, const submodi_ties *ties)
 {
-    for (size_t i = 0; i < in->count; i++) {
-        int32_t level = ties->level[in->outer ? in->outer[i] : (int32_t)i];
+    for (size_t i = 0; i < t->count; i++) {
+        int32_t level = ties->level[t->outer ? t->outer[i] : (int32_t)i];
         if (level >= 0) {
-            t->key[t->keys++] = (uint64_t)level << 32 | i;
+            inner->key[inner->keys++] = (uint64_t)level << 32 | i;
         }
     }
-    qsort(t->key, t->keys, sizeof *t->key, by_key);
+    qsort(inner->key, inner->keys, sizeof *inner->key, by_key);
 }
 
 /* The base comes first, as a level of its own. */
-static void fill_ties(inner_ties *t, const submodi_inside *in)
+static void fill_ties(inner_ties *ties, const submodi_term *t)
 {
-    for (size_t i = 0; i < in->fn->n; i++) {
-        t->level[i] = t->outer[i] = -1;
+    for (size_t i = 0; i < t->fn->n; i++) {
+        ties->level[i] = ties->outer[i] = -1;
     }
     size_t k = 0;
-    if (in->nbase) {
-        t->start[t->count++] = 0;
+    if (t->nbase) {
+        ties->start[ties->count++] = 0;
     }
-    for (; k < in->nbase; k++) {
-        t->order[k] = in->base[k];
-        t->level[in->base[k]] = 0;
+    for (; k < t->nbase; k++) {
+        ties->order[k] = t->base[k];
+        ties->level[t->base[k]] = 0;
     }
-    for (size_t j = 0; j < t->keys; j++, k++) {
-        if (j == 0 || t->key[j] >> 32 != t->key[j - 1] >> 32) {
-            t->start[t->count++] = k;
+    for (size_t j = 0; j < ties->keys; j++, k++) {
+        if (j == 0 || ties->key[j] >> 32 != ties->key[j - 1] >> 32) {
+            ties->start[ties->count++] = k;
         }
-        size_t pair = (size_t)(t->key[j] & UINT32_MAX);
-        int32_t e = in->inner ? in->inner[pair] : (int32_t)pair;
-        t->order[k] = e;
-        t->level[e] = (int32_t)t->count - 1;
-        t->outer[e] = in->outer ? in->outer[pair] : (int32_t)pair;
+        size_t pair = (size_t)(ties->key[j] & UINT32_MAX);
+        int32_t e = t->inner ? t->inner[pair] : (int32_t)pair;
+        ties->order[k] = e;
+        ties->level[e] = (int32_t)ties->count - 1;
+        ties->outer[e] = t->outer ? t->outer[pair] : (int32_t)pair;
     }
-    t->start[t->count] = k;
+    ties->start[ties->count] = k;
 }
 
-static submod_status join_inside(const submodi_inside *in, const submodi_ties *ties,
-                                 int32_t *forest, submod_work *w)
+static submod_status join_inside(const submodi_term *t, const submodi_ties *ties, int32_t *forest,
+                                 submod_work *w)
 {
-    inner_ties t;
-    size_t n = in->fn->n;
-    TRY(allocate(&t, in, w));
-    sort_pairs(&t, in, ties);
-    fill_ties(&t, in);
-    submodi_ascending(t.forest, n);
-    TRY(submodi_fn_join(in->fn, &(submodi_ties){t.order, t.start, t.count, t.level}, t.forest, w));
-    for (size_t e = 0; e < n; e++) {
-        int32_t root = submodi_forest_root(t.forest, (int32_t)e);
-        if (t.outer[e] >= 0 && root != (int32_t)e) {
-            submodi_forest_join(forest, t.outer[e], t.outer[root]);
+    inner_ties i;
+    TRY(allocate(&i, t, w));
+    sort_pairs(&i, t, ties);
+    fill_ties(&i, t);
+    submodi_ascending(i.forest, t->fn->n);
+    TRY(submodi_fn_join(t->fn, &(submodi_ties){i.order, i.start, i.count, i.level}, i.forest, w));
+    for (size_t e = 0; e < t->fn->n; e++) {
+        int32_t root = submodi_forest_root(i.forest, (int32_t)e);
+        if (i.outer[e] >= 0 && root != (int32_t)e) {
+            submodi_forest_join(forest, i.outer[e], i.outer[root]);
         }
     }
     return SUBMOD_OK;
 }
 
-submod_status submodi_fn_join_inside(const submodi_inside *in, const submodi_ties *ties,
-                                     int32_t *forest, submod_work *work)
+submod_status submodi_term_join(const submodi_term *t, const submodi_ties *ties, int32_t *forest,
+                                submod_work *work)
 {
+    if (!t->outer && !t->inner && !t->nbase) {
+        return submodi_fn_join(t->fn, ties, forest, work);
+    }
     submodi_scope scope;
-    submod_status status = join_inside(in, ties, forest, submodi_scope_open(&scope, work));
+    submod_status status = join_inside(t, ties, forest, submodi_scope_open(&scope, work));
     submodi_scope_close(&scope);
     return status;
 }

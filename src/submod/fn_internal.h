@@ -152,23 +152,21 @@ static inline void submodi_ascending(int32_t *list, size_t n)
     }
 }
 
-/* One of the two minimisers, for functions that find them one by one. */
-typedef submod_status submodi_minimize_one(const void *ctx, const int32_t *base, size_t nbase,
-                                           const int32_t *ground, size_t nground, const double *z,
-                                           int largest, uint8_t *in);
-
-static inline submod_status submodi_minimize_both(submodi_minimize_one *one, const void *ctx,
-                                                  const submod_minor *m, const double *z,
-                                                  uint8_t *smallest, uint8_t *largest)
+/* The minimisers of the sum of -z over sets of k elements, and its base -z; each may be NULL. */
+static inline void submodi_minimize_modular(const double *z, size_t k, uint8_t *smallest,
+                                            uint8_t *largest, double *s)
 {
-    submod_status status = SUBMOD_OK;
-    if (smallest) {
-        status = one(ctx, m->base, m->nbase, m->ground, m->nground, z, 0, smallest);
+    for (size_t i = 0; i < k; i++) {
+        if (smallest) {
+            smallest[i] = z[i] > 0;
+        }
+        if (largest) {
+            largest[i] = z[i] >= 0;
+        }
+        if (s) {
+            s[i] = -z[i];
+        }
     }
-    if (status == SUBMOD_OK && largest) {
-        status = one(ctx, m->base, m->nbase, m->ground, m->nground, z, 1, largest);
-    }
-    return status;
 }
 
 /* The callbacks, for any function: missing ones are derived from eval. Results are finite on
@@ -271,18 +269,9 @@ static inline void submodi_forest_join_all(int32_t *forest, const int32_t *eleme
 submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
                               submod_work *work);
 
-/* A function of some elements inside one of others. */
-typedef struct submodi_inside {
-    const submod_fn *fn;
-    const int32_t *base; /* its elements that are always in the set */
-    size_t nbase;
-    const int32_t *inner, *outer; /* pairs of equal elements, inside and outside; NULL: 0, 1, .. */
-    size_t count;                 /* of pairs */
-} submodi_inside;
-
-/* Joins for the function inside; ties and forest are of the elements outside. Sorts the pairs. */
-submod_status submodi_fn_join_inside(const submodi_inside *in, const submodi_ties *ties,
-                                     int32_t *forest, submod_work *work);
+/* Joins for a term of a combination; ties and forest are of the combination's elements. */
+submod_status submodi_term_join(const submodi_term *t, const submodi_ties *ties, int32_t *forest,
+                                submod_work *work);
 
 /* ---- cut functions ---- */
 
