@@ -25,7 +25,7 @@ static const double FINE = 1e-14, FINEST = 1e-26;
 
 /* The means over the parts of a cut are tried from this multiple of the allowed gap on: what they
  * are off counts with its square. */
-static const double NEAR = 1e4;
+static const double NEAR = 100;
 
 bool submodi_is_fast(const submod_fn *fn)
 {
@@ -255,7 +255,6 @@ submod_status submodi_project_cut(submodi_projections *c, size_t rounds)
     if (status < 0) {
         return status;
     }
-    TRY(submodi_cut_prox_hold(c->cut, c->work));
     for (size_t i = 0; i < c->n; i++) {
         c->step[i] = c->cut_s[i] * factor * inverse;
         c->r[i] = c->cut_x[i] * inverse - c->step[i];
@@ -330,7 +329,7 @@ static submod_status extend(submodi_projections *c, const double *u, bool at_r,
     if (c->cut_part) {
         submodi_extension one;
         double coefficient = c->cut_part->coefficient;
-        submodi_cut_extension(c->cut->flow.cut, u, c->cut_s, c->p->lambda / coefficient, &one);
+        submodi_cut_extension(c->cut->cut, u, c->cut_s, c->p->lambda / coefficient, &one);
         add_extension(f, &one, coefficient);
     }
     for (size_t i = 0; i < c->n; i++) {
@@ -538,7 +537,7 @@ submod_status submodi_projections_start(submodi_projections *c, const submodi_pr
     c->unit = unit_for(submodi_largest(c->x, c->n));
     if (c->cut_part) {
         TRY(submodi_cut_prox_start(c->cut, c->cut_part->fn->ctx,
-                                   p->lambda / c->cut_part->coefficient, &c->cut_info, work));
+                                   p->lambda / c->cut_part->coefficient, true, &c->cut_info, work));
     }
     submodi_projections_reset(c);
     return SUBMOD_OK;

@@ -43,7 +43,7 @@ enum {
     MOST_PASSES = 60,  /* sweeps with the parts of the cut as they are */
     LONGEST_WAIT = 6,  /* sweeps between two looks at the gap */
     PATIENCE = 100,    /* looks without a smaller gap, after which the method gives up */
-    MEMORY = 4         /* of the acceleration: differences of sweeps */
+    MEMORY = 4         /* of the acceleration: differences of sweeps, the rows of one pass */
 };
 
 /* Sweeps with the parts as they are end when a step changes by less than this, relative to the
@@ -64,7 +64,7 @@ typedef struct anderson {
     size_t n, count, next;
     double *moved[MEMORY], *image[MEMORY]; /* differences of g(y) - y, and of g(y) */
     double *last_moved, *last_image;
-    double *start, *best; /* the first y, and the best image */
+    double *start; /* the first y */
     double gram[MEMORY][MEMORY];
     bool started;
 } anderson;
@@ -79,29 +79,35 @@ static submod_status anderson_start(anderson *a, size_t n, submod_work *w)
     a->last_moved = submodi_work_alloc(w, n, sizeof(double));
     a->last_image = submodi_work_alloc(w, n, sizeof(double));
     a->start = submodi_work_alloc(w, n, sizeof(double));
-    a->best = submodi_work_alloc(w, n, sizeof(double));
     return submodi_work_status(w);
 }
 
-/* Keeps the differences to the last sweep. */
+static void anderson_forget(anderson *a)
+{
+    a->count = a->next = 0;
+    a->started = false;
+}
+
+/* Replaces the oldest difference by that between the last sweep and this one. */
 static void anderson_remember(anderson *a, const double *image, const double *y)
 {
-    double *moved = a->moved[a->next], *to = a->image[a->next];
+    double *restrict moved = a->moved[a->next], *restrict to = a->image[a->next];
+    double *restrict last_moved = a->last_moved, *restrict last_image = a->last_image;
     for (size_t i = 0; i < a->n; i++) {
         double move = image[i] - y[i];
-        moved[i] = a->started ? move - a->last_moved[i] : 0;
-        to[i] = a->started ? image[i] - a->last_image[i] : 0;
-        a->last_moved[i] = move;
-        a->last_image[i] = image[i];
+        moved[i] = move - last_moved[i];
+        to[i] = image[i] - last_image[i];
+        last_moved[i] = move;
+        last_image[i] = image[i];
     }
-    if (a->started) {
-        size_t mine = a->next;
-        a->next = (a->next + 1) % MEMORY;
-        a->count = a->count < MEMORY ? a->count + 1 : MEMORY;
-        for (size_t i = 0; i < a->count; i++) {
-            double d = submodi_sums()->dot(a->moved[i], moved, a->n);
-            a->gram[mine][i] = a->gram[i][mine] = d;
-        }
+    a->count = a->count < MEMORY ? a->count + 1 : MEMORY;
+}
+
+static void anderson_first(anderson *a, const double *image, const double *y)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        a->last_moved[i] = image[i] - y[i];
+        a->last_image[i] = image[i];
     }
     a->started = true;
 }
@@ -135,25 +141,33 @@ static void solve_gram(const anderson *a, double b[MEMORY])
     }
 }
 
-static void anderson_forget(anderson *a)
-{
-    a->count = a->next = 0;
-    a->started = false;
-}
-
-/* y = where to go on from; image = g(y). */
+/* Moves y to where to go on from; image = g(y). */
 static void anderson_step(anderson *a, const double *image, double *y)
 {
-    double weight[MEMORY] = {0};
+    double gram[MEMORY], weight[MEMORY];
+    const double *moved[MEMORY], *images[MEMORY];
+    size_t mine = a->next;
+    if (!a->started) {
+        anderson_first(a, image, y);
+        memcpy(y, image, a->n * sizeof *y);
+        return;
+    }
     anderson_remember(a, image, y);
+    a->next = (mine + 1) % MEMORY;
+    for (size_t i = 0; i < MEMORY; i++) {
+        moved[i] = a->moved[i < a->count ? i : mine];
+        images[i] = a->image[i < a->count ? i : mine];
+    }
+    submodi_sums()->dots_of_rows(moved, a->moved[mine], a->last_moved, a->n, gram, weight);
     for (size_t i = 0; i < a->count; i++) {
-        weight[i] = submodi_sums()->dot(a->moved[i], a->last_moved, a->n);
+        a->gram[mine][i] = a->gram[i][mine] = gram[i];
     }
     solve_gram(a, weight);
-    memcpy(y, image, a->n * sizeof *y);
-    for (size_t i = 0; i < a->count; i++) {
-        submodi_sums()->add_multiple(y, -weight[i], a->image[i], a->n);
+    for (size_t i = 0; i < MEMORY; i++) {
+        weight[i] = i < a->count ? -weight[i] : 0;
     }
+    memcpy(y, image, a->n * sizeof *y);
+    submodi_sums()->add_rows(y, images, weight, a->n);
 }
 
 /* ---- active sets ---- */
@@ -182,7 +196,7 @@ static bool is_good(const submodi_projections *c)
 static submod_status sweep_with_means(submodi_projections *c, anderson *a, double close)
 {
     const double small = SMALL * fmax(c->allowed, 0) * 2 / c->p->lambda / c->unit / c->unit;
-    double best_length = INFINITY;
+    double last_length = INFINITY;
     c->ask_extension = false;
     anderson_forget(a);
     memcpy(a->start, c->step + c->begin, a->n * sizeof *a->start);
@@ -200,15 +214,14 @@ static submod_status sweep_with_means(submodi_projections *c, anderson *a, doubl
         if (change <= close * since || change <= small || reason_to_stop(c) != SUBMOD_OK) {
             break;
         }
-        if (length > best_length * GROWTH) { /* too far: on from the best sweep, without memory */
-            memcpy(y, a->best, a->n * sizeof *y);
+        if (length > last_length * GROWTH) { /* too far: on from the last sweep, without memory */
+            memcpy(y, a->last_image, a->n * sizeof *y);
             anderson_forget(a);
-            best_length = INFINITY;
-            continue;
+            last_length = INFINITY;
+        } else {
+            anderson_step(a, step, y);
+            last_length = length;
         }
-        best_length = length;
-        memcpy(a->best, step, a->n * sizeof *step);
-        anderson_step(a, step, y);
     }
     return SUBMOD_OK;
 }
