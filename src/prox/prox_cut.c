@@ -283,8 +283,7 @@ static double between(const submodi_partition *p, const submodi_open_part *part,
     for (size_t i = fewer ? part->begin : middle; i < (fewer ? middle : part->end); i++) {
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            int32_t u = c->net.arcs[a].head;
-            if (p->in[u] != p->in[v] && c->part[u] == part->id) {
+            if (c->closed[a] == WITHIN && p->in[c->net.arcs[a].head] != p->in[v]) {
                 weight += fewer ? c->cut->neighbours[a].out : c->cut->neighbours[a].in;
             }
         }
@@ -305,7 +304,7 @@ static void divide(submodi_partition *p, const submodi_open_part *part, submodi_
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
             const submodi_arc *arc = &c->net.arcs[a];
-            if (c->part[arc->head] == part->id) {
+            if (c->closed[a] == WITHIN && c->part[arc->head] == part->id) {
                 close(c, part, fewer ? v : arc->head, fewer ? a : arc->opposite);
             }
         }
@@ -322,6 +321,7 @@ static void put(submodi_partition *p, size_t rank, int32_t v)
 static submodi_open_part component(submodi_partition *p, submodi_open_part *part)
 {
     submodi_cut_prox *c = p->ctx;
+    const uint32_t id = part->id;
     submodi_open_part found = *part;
     found.id = c->ids++;
     found.end = part->begin + 1;
@@ -330,7 +330,7 @@ static submodi_open_part component(submodi_partition *p, submodi_open_part *part
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
             int32_t u = c->net.arcs[a].head;
-            if (c->part[u] == part->id) {
+            if (c->part[u] == id) {
                 c->part[u] = found.id;
                 put(p, (size_t)p->rank[u], p->order[found.end]);
                 put(p, found.end++, u);
