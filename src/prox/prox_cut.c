@@ -296,6 +296,7 @@ static void divide(submodi_partition *p, const submodi_open_part *part, submodi_
     submodi_cut_prox *c = p->ctx;
     bool fewer = size_of(&side[0]) <= size_of(&side[1]);
     submodi_open_part *moved = &side[fewer ? 0 : 1];
+    c->changes++;
     moved->id = c->ids++;
     for (size_t i = moved->begin; i < moved->end; i++) {
         c->part[p->order[i]] = moved->id;
@@ -421,6 +422,7 @@ static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
 {
     int32_t larger = c->size[a] < c->size[b] ? b : a;
     int32_t other = larger == a ? b : a;
+    c->changes++;
     c->root[other] = larger;
     c->sum[larger] += c->sum[other];
     c->size[larger] += c->size[other];
@@ -671,6 +673,7 @@ submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_
     c->s = s;
     p->x = x;
     p->deadline = deadline;
+    c->changes = 0;
     if (c->solved) {
         status = solve_again(c, rounds, w);
     } else {

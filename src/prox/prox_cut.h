@@ -19,6 +19,7 @@ typedef struct submodi_cut_prox {
     uint32_t *limit;     /* scratch, by vertex */
     int32_t *nodes;      /* scratch, n + 1 */
     /* For another call: the parts that are settled. Places without elements are free. */
+    size_t changes; /* joins and divisions in the last call */
     bool kept, solved;
     submodi_open_part *parts, *groups; /* groups of parts that are joined have a part's place */
     size_t count;                      /* of places */

@@ -1,34 +1,19 @@
-/* The prox of F = sum of F_j by projections on the base polytopes of its terms.
+/* The prox of a sum by projections on the base polytopes of its terms (docs/mathematics.md, section
+ * 7). A combination is folded first (fold.c). A term that is left alone is solved by its own
+ * method: the prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c.
  *
- * A combination is folded first (fold.c). If one term is left, its own method does the rest: the
- * prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c, and
- * s = c s_f + m.
+ * With a cut among the terms: active sets (Kumar and Bach 2017). While the parts of the cut's u
+ * stay as they are, its prox is a mean over each part, which needs no flow. So sweeps over the
+ * other terms, with means in place of the cut, alternate with flows that join and divide parts. The
+ * sweeps are accelerated (Anderson 1965).
  *
- * With a cut among the terms: active sets (K. S. S. Kumar and F. Bach, Active-set methods for
- * submodular minimization problems, 2017). As long as the parts of the cut's u stay as they are,
- * its prox is a mean over each part, which needs no flow. So
- *
- *     1. the prox of the cut gives parts and a base;
- *     2. a projection of the other terms gives u and the gap;
- *     3. sweeps over these terms, with means in place of the cut, go on until little changes;
- *     4. parts whose order is now violated are joined, and all are divided again, with the flow
- *        that they carry; and so on from 2.
- *
- * All s_j are bases whatever the flow, so one round of 4 may be inexact; more are allowed when the
- * gap does not halve. 3 is a fixed point of a contraction for two terms, accelerated after D. G.
- * Anderson (1965).
- *
- * Without a cut, or when active sets have had enough flows: cyclic projections with Nesterov's
- * extrapolation and restarts. The dual is  min |x - sum of s_j / lambda|^2  over s_j in B(F_j). A
- * sweep minimises over one s_j after the other, all from extrapolated points Y_j:
+ * Without a cut, or after enough flows: cyclic projections with Nesterov's extrapolation,
  *
  *     r = x - sum of Y_j;   for each j:  y = r + Y_j,  r = prox_j(y),  N_j = y - r
- *     Y = N + (t - 1) / t' (N - N of the sweep before),     t' = (1 + sqrt(1 + 4 t^2)) / 2
+ *     Y = N + (t - 1) / t' (N - N of the sweep before),     t' = (1 + sqrt(1 + 4 t^2)) / 2 ,
  *
- * t goes back to 1 when sum of <Y_j - N_j, N_j - N_j before> > 0, which means that extrapolation
- * went too far, or when |r| grew. Then the next sweep is a plain one, which never makes |r| grow.
- * For two terms this is FISTA; for more it is a heuristic that restarts and gap make safe.
- */
+ * for two terms FISTA. t goes back to 1 when sum of <Y_j - N_j, N_j - N_j before> > 0, or when |r|
+ * grew; the next sweep is then a plain one, which never makes |r| grow. */
 #include <float.h>
 #include <math.h>
 
@@ -49,6 +34,10 @@ enum {
 /* Sweeps with the parts as they are end when a step changes by less than this, relative to the
  * change since they began; or when its square is below SMALL times the allowed gap. */
 static const double INNER = 1e-3, SMALL = 1e-8;
+
+/* Once joins and divisions are fewer than this share of the vertices, parts are nearly
+ * right, and the sweeps come closer by the factor SETTLED. */
+static const double FEW = 1e-3, SETTLED = 1e-2;
 
 /* Growth of |r|^2 beyond rounding. */
 static const double GROWTH = 1 + 1e-13;
@@ -283,7 +272,8 @@ static submod_status active_sets(submodi_projections *c, submod_work *w)
         TRY(reason_to_stop(c));
         c->best_gap = fmin(c->gap, c->best_gap);
         if (!adapt(&so_far, squared_length(c), c->gap > last / 2)) {
-            TRY(sweep_with_means(c, &a, so_far.close));
+            bool settled = (double)c->cut->changes < FEW * (double)c->n;
+            TRY(sweep_with_means(c, &a, so_far.close * (settled ? SETTLED : 1)));
         }
     }
     return SUBMOD_OK;
