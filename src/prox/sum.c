@@ -33,11 +33,11 @@ enum {
 
 /* Sweeps with the parts as they are end when a step changes by less than this, relative to the
  * change since they began; or when its square is below SMALL times the allowed gap. */
-static const double INNER = 1e-3, SMALL = 1e-8;
+static const double INNER = 3e-2, SMALL = 1e-8;
 
 /* Once joins and divisions are fewer than this share of the vertices, parts are nearly
  * right, and the sweeps come closer by the factor SETTLED. */
-static const double FEW = 1e-3, SETTLED = 1e-2;
+static const double FEW = 1e-3, SETTLED = 3e-4;
 
 /* Growth of |r|^2 beyond rounding. */
 static const double GROWTH = 1 + 1e-13;
