@@ -18,7 +18,7 @@
 #include <math.h>
 
 #include "base/internal.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "prox/projections.h"
 
 enum {
@@ -391,7 +391,7 @@ static bool is_worth_it(const submodi_folded *folded)
 bool submodi_sum_is_easier(const submod_fn *fn)
 {
     submodi_folded folded;
-    bool easier = submodi_can_sum(fn) && submodi_fold("", fn, &folded) == SUBMOD_OK;
+    bool easier = submodi_can_sum(fn) && submodi_fold(fn, &folded) == SUBMOD_OK;
     if (easier) {
         easier = is_worth_it(&folded);
         submodi_folded_clear(&folded);
@@ -450,26 +450,22 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
     size_t k = part->fn->n;
     submod_prox_settings settings = *p->settings;
     submodi_extension f = {0};
-    double *y = NULL;
-    double *own_u = NULL;
-    double *own_s = NULL;
-    double **vectors[] = {&y, &own_u, &own_s, NULL};
-    if (!submodi_take_vectors(w, k, vectors)) {
-        return submodi_nomem(p->who);
-    }
+    double *y = submodi_work_alloc(w, k, sizeof *y);
+    double *own_u = submodi_work_alloc(w, k, sizeof *own_u);
+    double *own_s = submodi_work_alloc(w, k, sizeof *own_s);
+    TRY(submodi_work_status(w));
     for (size_t i = 0; i < k; i++) {
         y[i] = u[part->elements ? part->elements[i] : (int32_t)i];
     }
     settings.hinge = 0;
-    bool ask = p->extension && !p->settings->hinge;
-    submodi_prox_problem one = {.who = p->who,
-                                .fn = part->fn,
-                                .x = y,
-                                .lambda = p->lambda / part->coefficient,
-                                .settings = &settings,
-                                .extension = ask ? &f : NULL,
-                                /* orders of all elements are those of the sum too */
-                                .found = part->elements ? NULL : p->found};
+    submodi_prox_problem one = *p;
+    one.fn = part->fn;
+    one.x = y;
+    one.lambda = p->lambda / part->coefficient;
+    one.settings = &settings;
+    one.extension = p->extension && !p->settings->hinge ? &f : NULL;
+    one.found = part->elements ? NULL : p->found; /* orders of all elements are the sum's, too */
+    one.enough = NULL;
     submod_status status = submodi_prox_by_itself(&one, own_u, own_s, info, w);
     for (size_t i = 0; status >= 0 && i < k; i++) {
         size_t e = part->elements ? (size_t)part->elements[i] : i;
@@ -497,7 +493,7 @@ static submod_status start(const submodi_prox_problem *p, const submodi_folded *
         double lambda = p->lambda / folded->parts[i].coefficient;
         good = good && isfinite(lambda) && lambda > 0;
     }
-    return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);
+    return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
 }
 
 /* A way to solve a folded problem; u and s are as start left them. */
@@ -508,7 +504,7 @@ static submod_status fold_and(solve_folded *solve, const submodi_prox_problem *p
                               double *s, submod_prox_info *info, submod_work *work)
 {
     submodi_folded folded;
-    submod_status status = submodi_fold(p->who, p->fn, &folded);
+    submod_status status = submodi_fold(p->fn, &folded);
     if (status != SUBMOD_OK) {
         return status;
     }
