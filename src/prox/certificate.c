@@ -73,7 +73,7 @@ static submod_status add_greedy(const submod_fn *fn, const int32_t *order, doubl
     for (size_t k = 1; k <= n; k++) {
         double value;
         if (submodi_cancelled()) {
-            return submodi_cancel("submod_certificate_check");
+            return submodi_fail(SUBMOD_ECANCELLED, "cancelled");
         }
         TRY(submod_fn_eval(fn, order, k, &value));
         sum[order[k - 1]] += weight * (value - before);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "base/sums_loops.h"
+#include "base/sums.h"
 
 /* A pivot below this share of its diagonal entry is rounding: a thousand rounding errors of one
  * sum. */

@@ -18,11 +18,6 @@
 #include "submod/fn_internal.h"
 #include "submod/measure_internal.h"
 
-typedef struct fold {
-    const char *who;
-    submodi_folded *to;
-} fold;
-
 static void clear_part(submodi_sum_part *part)
 {
     submod_fn_free(part->fn);
@@ -108,49 +103,48 @@ static void replace_last(submodi_folded *to, size_t many, submod_fn *by)
     to->parts[to->count++] = (submodi_sum_part){.fn = by, .coefficient = 1};
 }
 
-static submod_status fold_cuts(fold *f)
+static submod_status fold_cuts(submodi_folded *to)
 {
-    size_t many = gather(f->to, is_cut);
-    bool embedded = many == 1 && f->to->count > 1 && f->to->parts[f->to->count - 1].elements;
+    size_t many = gather(to, is_cut);
+    bool embedded = many == 1 && to->count > 1 && to->parts[to->count - 1].elements;
     if (many < 2 && !embedded) {
         return SUBMOD_OK;
     }
-    const submodi_sum_part *cuts = f->to->parts + f->to->count - many;
+    const submodi_sum_part *cuts = to->parts + to->count - many;
     submodi_weighted_cut *pieces = submodi_alloc(many, sizeof *pieces);
     if (!pieces) {
-        return submodi_nomem(f->who);
+        return submodi_out_of_memory();
     }
     for (size_t i = 0; i < many; i++) {
         pieces[i] = (submodi_weighted_cut){cuts[i].fn, cuts[i].coefficient, cuts[i].elements};
     }
     submod_fn *merged = NULL;
-    submod_status status =
-        submodi_return(f->who, submodi_cut_merge(f->to->n, pieces, many, &merged));
+    submod_status status = submodi_cut_merge(to->n, pieces, many, &merged);
     submodi_free(pieces);
     if (status == SUBMOD_OK) {
-        replace_last(f->to, many, merged);
+        replace_last(to, many, merged);
     }
     return status;
 }
 
 /* A sum of functions of the cardinality is one. */
-static submod_status fold_cardinality(fold *f)
+static submod_status fold_cardinality(submodi_folded *to)
 {
-    size_t many = gather(f->to, is_cardinality);
+    size_t many = gather(to, is_cardinality);
     if (many < 2) {
         return SUBMOD_OK;
     }
-    const submodi_sum_part *parts = f->to->parts + f->to->count - many;
+    const submodi_sum_part *parts = to->parts + to->count - many;
     submod_term *terms = submodi_alloc(many, sizeof *terms);
     submod_fn *merged = NULL;
-    submod_status status = terms ? SUBMOD_OK : submodi_nomem(f->who);
+    submod_status status = terms ? SUBMOD_OK : submodi_out_of_memory();
     for (size_t i = 0; status == SUBMOD_OK && i < many; i++) {
         terms[i] = (submod_term){parts[i].fn, parts[i].coefficient, NULL};
     }
-    status = status ? status : submod_fn_combine(f->to->n, terms, many, NULL, &merged);
+    status = status ? status : submod_fn_combine(to->n, terms, many, NULL, &merged);
     submodi_free(terms);
     if (status == SUBMOD_OK) {
-        replace_last(f->to, many, merged);
+        replace_last(to, many, merged);
     }
     return status;
 }
@@ -186,16 +180,15 @@ static void fold_counts(submodi_folded *to)
     }
 }
 
-submod_status submodi_fold(const char *who, const submod_fn *fn, submodi_folded *folded)
+submod_status submodi_fold(const submod_fn *fn, submodi_folded *folded)
 {
     *folded = (submodi_folded){.n = fn->n, .modular = submodi_alloc(fn->n, sizeof(double))};
-    fold f = {.who = who, .to = folded};
     if (!folded->modular) {
-        return submodi_nomem(who);
+        return submodi_out_of_memory();
     }
     submod_status status = add_parts(folded, fn);
-    status = status ? status : fold_cuts(&f);
-    status = status ? status : fold_cardinality(&f);
+    status = status ? status : fold_cuts(folded);
+    status = status ? status : fold_cardinality(folded);
     if (status == SUBMOD_OK) {
         fold_counts(folded);
     } else {

@@ -20,9 +20,8 @@ typedef struct submodi_folded {
 } submodi_folded;
 
 /* Folds any tree of sums, scaled, shifted and embedded functions. A function that is none of these
- * is its only part. submodi_folded_clear frees the result; after a failure nothing is left. who:
- * the public function, for error messages. SUBMOD_ENOMEM, errors of the functions inside. */
-submod_status submodi_fold(const char *who, const submod_fn *fn, submodi_folded *folded);
+ * is its only part. submodi_folded_clear frees the result; after a failure nothing is left. */
+submod_status submodi_fold(const submod_fn *fn, submodi_folded *folded);
 void submodi_folded_clear(submodi_folded *folded);
 
 #endif

@@ -27,7 +27,7 @@
 
 #include "base/linalg.h"
 #include "base/sort.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 
 /* A step should make r equal over the corral. If more than this share of the difference is left,
  * the factor is bad. */

@@ -62,6 +62,13 @@ static double mean_from(double from, const double *a, size_t k)
 
 /* ---- what to aim at ---- */
 
+static void write_gains(const submodi_partition *p, const submodi_open_part *part, bool base)
+{
+    if (p->oracle->gains) {
+        p->oracle->gains(p, part, base);
+    }
+}
+
 static void gather_x(submodi_partition *p, const submodi_open_part *part)
 {
     for (size_t i = part->begin; i < part->end; i++) {
@@ -73,7 +80,7 @@ double submodi_partition_level(submodi_partition *p, const submodi_open_part *pa
 {
     size_t k = part->end - part->begin;
     gather_x(p, part);
-    p->oracle->gains(p, part, false);
+    write_gains(p, part, false);
     return submodi_block_level(k, p->local_x + part->begin, mean_from(0, p->gain + part->begin, k),
                                p->lambda, p->z + part->begin);
 }
@@ -88,7 +95,7 @@ static submod_status aim_at_median(submodi_partition *p, const submodi_open_part
     submod_work *w = submodi_scope_open(&scope, work);
     size_t k = part->end - part->begin;
     gather_x(p, part);
-    p->oracle->gains(p, part, true);
+    write_gains(p, part, true);
     for (size_t i = part->begin; i < part->end; i++) {
         p->scaled[i] = p->local_x[i] - p->gain[i] / p->lambda;
     }
@@ -182,9 +189,9 @@ static bool falls(submodi_partition *p, const submodi_open_part *part, size_t fi
     const double *x = p->local_x + part->begin;
     const double *g = p->gain + part->begin;
     size_t others = part->end - part->begin - first;
-    double between = p->oracle->between(p, part, first);
+    double between = p->oracle->between ? p->oracle->between(p, part, first) : 0;
     gather_x(p, part);
-    p->oracle->gains(p, part, false);
+    write_gains(p, part, false);
     double apart = mean_from(x[0], x, first) - mean_from(x[0], x + first, others);
     double rise = mean_from(0, g, first) - mean_from(0, g + first, others);
     return p->lambda * apart > rise + (between / (double)first + between / (double)others);
@@ -236,7 +243,7 @@ static submod_status descend(submodi_partition *p, submod_work *w)
         p->first[j] = sort_part(p, &p->parts[j]);
         any |= p->first[j] != 0;
     }
-    if (any) {
+    if (any && p->oracle->reordered) {
         TRY(p->oracle->reordered(p));
     }
     sort_out(p);
@@ -270,14 +277,6 @@ bool submodi_can_decompose(const submod_fn *fn)
     return fn->ops.minimize != NULL;
 }
 
-/* The gains of the last chain are both. */
-static void keep_gains(const submodi_partition *p, const submodi_open_part *part, bool base)
-{
-    (void)p;
-    (void)part;
-    (void)base;
-}
-
 static submod_status chain(submodi_partition *p)
 {
     const decomposition *d = p->ctx;
@@ -303,15 +302,6 @@ static submod_status minimize(submodi_partition *p, submod_work *work)
     return status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
 }
 
-static double nothing_between(const submodi_partition *p, const submodi_open_part *part,
-                              size_t first)
-{
-    (void)p;
-    (void)part;
-    (void)first;
-    return 0;
-}
-
 static void write_part(submodi_partition *p, const submodi_open_part *part, double alpha)
 {
     const decomposition *d = p->ctx;
@@ -321,11 +311,8 @@ static void write_part(submodi_partition *p, const submodi_open_part *part, doub
     }
 }
 
-static const submodi_partition_oracle any_function = {.gains = keep_gains,
-                                                      .minimize = minimize,
-                                                      .reordered = chain,
-                                                      .between = nothing_between,
-                                                      .settle = write_part};
+static const submodi_partition_oracle any_function = {
+    .minimize = minimize, .reordered = chain, .settle = write_part};
 
 /* What an early end leaves: the best u for the present order, and the gains along it. */
 static submod_status write_order(decomposition *d, submod_work *w)

@@ -20,15 +20,15 @@ typedef struct submodi_partition submodi_partition;
 /* What the search needs to know about F. S is all that comes before a part, S' the part too. */
 typedef struct submodi_partition_oracle {
     /* Writes the elements' gains by rank: numbers with the mean (F(S') - F(S)) / size; base: a base
-     * of A -> F(S + A) - F(S). */
+     * of A -> F(S + A) - F(S). NULL: those that are there are both. */
     void (*gains)(const submodi_partition *p, const submodi_open_part *part, bool base);
     /* Marks in[e] = 1 in all open parts for e in the smallest minimiser of F(S + A) - F(S) - z(A),
      * else 0. */
     submod_status (*minimize)(submodi_partition *p, submod_work *work);
-    /* The order within the open parts has changed. */
+    /* The order within the open parts has changed. May be NULL. */
     submod_status (*reordered)(submodi_partition *p);
     /* Returns F(S + A) + F(S' - A) - F(S) - F(S'), A the first elements of the part, if gains
-     * belongs to the parts from before the division; else 0. */
+     * belongs to the parts from before the division. NULL means 0. */
     double (*between)(const submodi_partition *p, const submodi_open_part *part, size_t first);
     /* The part is divided in two; may be NULL. */
     void (*divide)(submodi_partition *p, const submodi_open_part *part, submodi_open_part side[2]);

@@ -21,7 +21,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "prox/combination.h"
 #include "prox/min_norm.h"
 

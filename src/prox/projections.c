@@ -1,23 +1,18 @@
-/* Projections on the base polytopes of a sum's terms.
+/* Projections on the base polytopes of a sum's terms. A term is projected by its own prox, one
+ * without a fast prox by Fujishige-Wolfe from where that ended last time: whatever Wolfe's
+ * tolerance, its result is a base. Threads divide the members of a class among themselves. Cost:
+ * that of the proxes and O(numbers in all steps).
  *
- * A term is projected by its own prox, one without a fast prox by Fujishige-Wolfe from where that
- * ended last time: whatever Wolfe's tolerance, its result is a base. A cut is projected from the
- * parts and the flow of the last time (prox_cut.c). Members that share no element form a class,
- * which threads divide among themselves. Cost: that of the proxes and O(numbers in all steps).
- *
- * Certificate: every s_j is a base of its F_j, so their sum s is one of F. The gap is then the sum
- * of f_j(u) - <s_j, u> >= 0 and lambda/2 |u - x + s / lambda|^2, for any u.
- */
+ * Every s_j is a base of its F_j, so their sum s is one of F. The gap is the sum of
+ * f_j(u) - <s_j, u> >= 0 and lambda/2 |u - x + s / lambda|^2, for any u. */
 #include "prox/projections.h"
 
 #include <float.h>
 #include <math.h>
 
 #include "base/internal.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "prox/gap.h"
-
-enum { CLASSES = 64 };
 
 /* The smallest relative gap required of a member as long as the sum's gap falls, and once it has
  * stalled. The latter is above (8 eps)^2 = 3e-30, where rounding begins. */
@@ -25,7 +20,7 @@ static const double FINE = 1e-14, FINEST = 1e-26;
 
 /* The means over the parts of a cut are tried from this multiple of the allowed gap on: what they
  * are off counts with its square. */
-static const double NEAR = 1e4;
+static const double NEAR = 100;
 
 bool submodi_is_fast(const submod_fn *fn)
 {
@@ -38,84 +33,39 @@ static inline size_t element(const submodi_member *m, size_t i)
     return m->part->elements ? (size_t)m->part->elements[i] : i;
 }
 
-/* ---- classes: greedy colouring ----
- *
- * Each member goes to the first class that none of its elements is in. For each element the first
- * 64 classes are kept as bits; a member that fits in none of them gets a class of its own, as all
- * members of all elements do. These come last: terms whose extension is dear to evaluate at the
- * very end, since there the method knows it. */
+/* ---- classes ---- */
 
-/* The place of a member among all. */
-static uint32_t rank_of(const submodi_member *m, uint64_t *used)
+/* Whether a member may join the last class: neither has all elements, and they share none.
+ * class_of: the last class that an element was in, counted from 1. */
+static bool fits(const submodi_projections *c, const submodi_member *m, const size_t *class_of)
 {
-    if (m->full) {
-        return CLASSES + (m->fast ? 2 : 1);
+    bool free = c->nclasses > 0 && !m->full;
+    for (size_t i = 0; free && i < m->k; i++) {
+        free = class_of[element(m, i)] != c->nclasses;
     }
-    uint64_t taken = 0;
-    uint32_t first = 0;
-    for (size_t i = 0; i < m->k; i++) {
-        taken |= used[element(m, i)];
-    }
-    while (first < CLASSES && taken >> first & 1) {
-        first++;
-    }
-    for (size_t i = 0; first < CLASSES && i < m->k; i++) {
-        used[element(m, i)] |= UINT64_C(1) << first;
-    }
-    return first;
+    return free;
 }
 
-/* Sorts the members by rank, in a stable way, and counts them: start[r] becomes where rank r ends.
- */
-static void sort_by_rank(submodi_member *members, size_t count, const uint32_t *rank,
-                         submodi_member *sorted, size_t *start, size_t ranks)
+/* Members next to each other that share no element form a class. */
+static submod_status make_classes(submodi_projections *c)
 {
-    memset(start, 0, (ranks + 1) * sizeof *start);
-    for (size_t i = 0; i < count; i++) {
-        start[rank[i] + 1]++;
-    }
-    for (size_t r = 0; r < ranks; r++) {
-        start[r + 1] += start[r];
-    }
-    for (size_t i = 0; i < count; i++) {
-        sorted[start[rank[i]]++] = members[i];
-    }
-    memcpy(members, sorted, count * sizeof *members);
-}
-
-static void add_to_class(submodi_projections *c, size_t i, bool fresh)
-{
-    const submodi_member *m = &c->members[i];
-    double k = (double)m->k;
-    if (fresh) {
-        c->classes[c->nclasses++] = (submodi_class){.first = i};
-    }
-    submodi_class *class = &c->classes[c->nclasses - 1];
-    class->last = i + 1;
-    bool parallel = m->parallel && (class->cost > 0 || fresh);
-    class->cost = parallel ? class->cost + (m->fast ? k : k * k * k) : 0;
-}
-
-static submod_status sort_into_classes(submodi_projections *c)
-{
-    enum { RANKS = CLASSES + 3 };
-    size_t start[RANKS + 1];
-    uint64_t *used = submodi_work_alloc(c->work, c->n, sizeof *used);
-    uint32_t *rank = submodi_work_alloc(c->work, c->count, sizeof *rank);
-    submodi_member *sorted = submodi_work_alloc(c->work, c->count, sizeof *sorted);
+    size_t *class_of = submodi_work_alloc(c->work, c->n, sizeof *class_of);
     TRY(submodi_work_status(c->work));
-    memset(used, 0, c->n * sizeof *used);
-    for (size_t i = 0; i < c->count; i++) {
-        rank[i] = rank_of(&c->members[i], used);
-    }
-    sort_by_rank(c->members, c->count, rank, sorted, start, RANKS);
-    for (size_t i = 0, r = 0; i < c->count; i++) {
-        bool fresh = i == 0 || r >= CLASSES;
-        while (start[r] <= i) {
-            r++;
-            fresh = true;
+    memset(class_of, 0, c->n * sizeof *class_of);
+    for (size_t j = 0; j < c->count; j++) {
+        const submodi_member *m = &c->members[j];
+        double k = (double)m->k;
+        bool fresh = !fits(c, m, class_of);
+        if (fresh) {
+            c->classes[c->nclasses++] = (submodi_class){.first = j};
         }
-        add_to_class(c, i, fresh);
+        submodi_class *class = &c->classes[c->nclasses - 1];
+        bool parallel = m->parallel && (class->cost > 0 || fresh);
+        class->cost = parallel ? class->cost + (m->fast ? k : k * k * k) : 0;
+        class->last = j + 1;
+        for (size_t i = 0; i < m->k; i++) {
+            class_of[element(m, i)] = c->nclasses;
+        }
     }
     return SUBMOD_OK;
 }
@@ -135,13 +85,14 @@ static submod_status solve(submodi_member *m, const submodi_projections *c, cons
         settings.time_limit = fmax(c->deadline - submodi_seconds(), 1e-9);
     }
     m->extension = (submodi_extension){0};
-    submodi_prox_problem p = {.who = c->p->who,
-                              .fn = m->part->fn,
-                              .x = y,
-                              .lambda = c->p->lambda / m->part->coefficient,
-                              .settings = &settings,
-                              .extension = c->ask_extension ? &m->extension : NULL,
-                              .found = m->fast && !submodi_can_own(m->part->fn) ? NULL : &found};
+    submodi_prox_problem p = *c->p;
+    p.fn = m->part->fn;
+    p.x = y;
+    p.lambda = c->p->lambda / m->part->coefficient;
+    p.settings = &settings;
+    p.extension = c->ask_extension ? &m->extension : NULL;
+    p.found = m->fast && !submodi_can_own(m->part->fn) ? NULL : &found;
+    p.enough = NULL;
     submod_status status = submodi_prox_by_itself(&p, u, s, &info, work);
     m->fast = m->fast && info.method != SUBMOD_PROX_MIN_NORM; /* F contradicts its own prox */
     if (status >= 0 && found.count) {
@@ -198,9 +149,9 @@ static submod_status project_class(submodi_projections *c, const submodi_class *
             }
         }
     }
-    return status == SUBMOD_OK ? status
-                               : submodi_fail(status, "%s: a part of the sum failed: %s", c->p->who,
-                                              submod_status_string(status));
+    return status == SUBMOD_OK
+               ? status
+               : submodi_fail(status, "a part of the sum failed: %s", submod_status_string(status));
 }
 
 /* Squares of numbers of this size in this unit neither overflow nor vanish. */
@@ -235,7 +186,7 @@ submod_status submodi_project_members(submodi_projections *c)
         double largest =
             fmax(c->unit * submodi_largest(c->step, c->total), submodi_largest(c->x, c->n));
         if (!isfinite(largest)) {
-            return submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", c->p->who);
+            return submodi_fail(SUBMOD_ENUMERIC, "s / lambda overflows");
         }
         change_unit(c, unit_for(largest));
     }
@@ -255,7 +206,6 @@ submod_status submodi_project_cut(submodi_projections *c, size_t rounds)
     if (status < 0) {
         return status;
     }
-    TRY(submodi_cut_prox_hold(c->cut, c->work));
     for (size_t i = 0; i < c->n; i++) {
         c->step[i] = c->cut_s[i] * factor * inverse;
         c->r[i] = c->cut_x[i] * inverse - c->step[i];
@@ -298,10 +248,10 @@ static submod_status add_member(const submodi_projections *c, const submodi_memb
     double *s = submodi_work_alloc(w, m->k, sizeof *s);
     submodi_extension one = {0};
     submod_prox_settings plain = submod_prox_defaults();
-    submodi_prox_problem p = {.who = c->p->who,
-                              .fn = m->part->fn,
-                              .lambda = c->p->lambda / m->part->coefficient,
-                              .settings = &plain};
+    submodi_prox_problem p = *c->p;
+    p.fn = m->part->fn;
+    p.lambda = c->p->lambda / m->part->coefficient;
+    p.settings = &plain;
     submod_status status = submodi_work_status(w);
     for (size_t i = 0; status == SUBMOD_OK && i < m->k; i++) {
         v[i] = u[element(m, i)];
@@ -330,7 +280,7 @@ static submod_status extend(submodi_projections *c, const double *u, bool at_r,
     if (c->cut_part) {
         submodi_extension one;
         double coefficient = c->cut_part->coefficient;
-        submodi_cut_extension(c->cut->flow.cut, u, c->cut_s, c->p->lambda / coefficient, &one);
+        submodi_cut_extension(c->cut->cut, u, c->cut_s, c->p->lambda / coefficient, &one);
         add_extension(f, &one, coefficient);
     }
     for (size_t i = 0; i < c->n; i++) {
@@ -422,7 +372,7 @@ submod_status submodi_projections_look(submodi_projections *c)
         TRY(look_at_means(c));
     }
     if (!isfinite(c->gap) || !isfinite(c->allowed)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", c->p->who);
+        return submodi_fail(SUBMOD_ENUMERIC, "the objective overflows");
     }
     if (c->p->enough) {
         submodi_view view = {.n = c->n, .s = c->s, .sigma = 1, .low = -INFINITY, .high = INFINITY};
@@ -443,6 +393,13 @@ void submodi_projections_finish(const submodi_projections *c, double *u, double 
 
 /* ---- the beginning and the end ---- */
 
+/* The place of a term among the members: those with all elements come last, since the method knows
+ * the extension of the very last one. */
+static int rank_of(const submodi_sum_part *part)
+{
+    return part->elements ? 0 : submodi_is_fast(part->fn) ? 2 : 1;
+}
+
 /* The terms as members, but for the cut. User code runs in the caller's thread. */
 static submod_status take_members(submodi_projections *c)
 {
@@ -450,26 +407,25 @@ static submod_status take_members(submodi_projections *c)
     c->members = submodi_work_alloc(c->work, folded->count, sizeof *c->members);
     c->classes = submodi_work_alloc(c->work, folded->count, sizeof *c->classes);
     TRY(submodi_work_status(c->work));
-    for (size_t j = 0; j < folded->count; j++) {
-        const submodi_sum_part *part = &folded->parts[j];
+    for (size_t j = 0; j < 3 * folded->count; j++) {
+        const submodi_sum_part *part = &folded->parts[j % folded->count];
         if (!part->elements && submodi_can_cut(part->fn)) {
             c->cut_part = part;
             c->begin = c->n;
-            continue;
+        } else if (rank_of(part) == (int)(j / folded->count)) {
+            c->members[c->count++] = (submodi_member){.part = part,
+                                                      .k = part->fn->n,
+                                                      .full = !part->elements,
+                                                      .fast = submodi_is_fast(part->fn),
+                                                      .parallel = !part->fn->calls_user_code};
         }
-        c->members[c->count++] = (submodi_member){.part = part,
-                                                  .k = part->fn->n,
-                                                  .full = !part->elements,
-                                                  .fast = submodi_is_fast(part->fn),
-                                                  .parallel = !part->fn->calls_user_code};
     }
-    TRY(sort_into_classes(c));
     c->total = c->begin;
     for (size_t j = 0; j < c->count; j++) {
         c->members[j].at = c->total;
         c->total += c->members[j].k;
     }
-    return SUBMOD_OK;
+    return make_classes(c);
 }
 
 /* Memory of their own for the threads that project members of a class. */
@@ -533,12 +489,12 @@ submod_status submodi_projections_start(submodi_projections *c, const submodi_pr
         c->x[i] = p->x[i] - folded->modular[i] / p->lambda;
     }
     if (!submodi_all_finite(c->x, c->n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);
+        return submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
     }
     c->unit = unit_for(submodi_largest(c->x, c->n));
     if (c->cut_part) {
         TRY(submodi_cut_prox_start(c->cut, c->cut_part->fn->ctx,
-                                   p->lambda / c->cut_part->coefficient, &c->cut_info, work));
+                                   p->lambda / c->cut_part->coefficient, true, &c->cut_info, work));
     }
     submodi_projections_reset(c);
     return SUBMOD_OK;

@@ -2,38 +2,48 @@
 #ifndef SUBMODI_PROX_PROX_CUT_H
 #define SUBMODI_PROX_PROX_CUT_H
 
-#include "prox/cut_flow.h"
+#include "prox/partition.h"
 
 typedef struct submodi_cut_prox {
     submodi_partition search;
-    submodi_cut_flow flow;
-    size_t n;
-    double *u, *s;   /* by vertex: those of the present call */
-    int32_t *label;  /* vertex -> its part */
-    uint32_t *limit; /* scratch of the flow, by vertex */
-    int32_t *nodes;  /* scratch, n + 1 */
-    submodi_open_part *parts, *old;
-    size_t count;         /* of parts that are settled */
-    int32_t *root, *size; /* of the groups of parts that are joined */
+    const submodi_cut *cut;
+    double *u, *s; /* by vertex: those of the present call */
+    /* A flow that is kept while the vertices are divided into parts. */
+    submodi_network net; /* of all vertices, in the scalings of their parts */
+    uint32_t *part;      /* vertex -> id of its part */
+    uint32_t ids;        /* in use: 0 .. ids - 1 */
+    int64_t *want;       /* vertex -> its excess plus what flows out of it, within its part */
+    double *cross;       /* vertex -> weights to later parts, less weights from earlier ones */
+    uint32_t *degree;    /* vertex -> its arcs within its part */
+    uint8_t *closed;     /* arc -> whether it lies between parts, and in which direction */
+    uint32_t *limit;     /* scratch, by vertex */
+    int32_t *nodes;      /* scratch, n + 1 */
+    /* For another call: the parts that are settled. Places without elements are free. */
+    size_t changes; /* joins and divisions in the last call */
+    bool kept, solved;
+    submodi_open_part *parts, *groups; /* groups of parts that are joined have a part's place */
+    size_t count;                      /* of places */
+    int32_t *free;                     /* the free ones */
+    size_t free_count;
+    int32_t *label;       /* vertex -> the place of its part */
+    double *part_cross;   /* the sum of cross over a part */
+    int32_t *root, *size; /* of the groups */
     int32_t *grown;       /* the last pass in which a group grew */
     double *sum, *level;  /* of x - cross / lambda, over groups and on average */
-    bool solved;          /* not the first call */
 } submodi_cut_prox;
 
-/* Prepares the prox for one lambda; memory is taken from work, whose scope stays open. */
+/* Prepares the prox for one lambda, for several calls if `kept`; memory is taken from work, whose
+ * scope stays open. */
 submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut, double lambda,
-                                     submod_prox_info *info, submod_work *work);
+                                     bool kept, submod_prox_info *info, submod_work *work);
 
-/* Writes the prox at x. The first call solves it from nothing. Later ones start from the parts and
- * the flow of the last one: `rounds` times at most, parts whose order is violated are joined and
- * divided again. So u may be inexact, but s is a base in any case, and s = lambda (x - u) + its
- * distance from being exact. Returns SUBMOD_TIMELIMIT and SUBMOD_CANCELLED with a valid s. */
+/* Writes the prox at x. The first call solves it from nothing. Later ones, which get the same u and
+ * s, start from the parts and the flow of the last one: `rounds` times at most, parts whose order
+ * is violated are joined and divided again. So u may be inexact, but s is a base in any case, and
+ * s = lambda (x - u) + its distance from being exact. Returns SUBMOD_TIMELIMIT and SUBMOD_CANCELLED
+ * with a valid s. */
 submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_t rounds,
                                      double deadline, double *u, double *s, submod_work *work);
-
-/* Prepares for submodi_cut_prox_means and for another call of submodi_cut_prox_solve; work as in
- * submodi_cut_prox_start. */
-submod_status submodi_cut_prox_hold(submodi_cut_prox *c, submod_work *work);
 
 /* Replaces y on each part by its mean less `share` times that of F / lambda. share = 1: the prox of
  * F if the parts stay as they are. */

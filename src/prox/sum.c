@@ -1,39 +1,24 @@
-/* The prox of F = sum of F_j by projections on the base polytopes of its terms.
+/* The prox of a sum by projections on the base polytopes of its terms (docs/mathematics.md, section
+ * 7). A combination is folded first (fold.c). A term that is left alone is solved by its own
+ * method: the prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c.
  *
- * A combination is folded first (fold.c). If one term is left, its own method does the rest: the
- * prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c, and
- * s = c s_f + m.
+ * With a cut among the terms: active sets (Kumar and Bach 2017). While the parts of the cut's u
+ * stay as they are, its prox is a mean over each part, which needs no flow. So sweeps over the
+ * other terms, with means in place of the cut, alternate with flows that join and divide parts. The
+ * sweeps are accelerated (Anderson 1965).
  *
- * With a cut among the terms: active sets (K. S. S. Kumar and F. Bach, Active-set methods for
- * submodular minimization problems, 2017). As long as the parts of the cut's u stay as they are,
- * its prox is a mean over each part, which needs no flow. So
- *
- *     1. the prox of the cut gives parts and a base;
- *     2. a projection of the other terms gives u and the gap;
- *     3. sweeps over these terms, with means in place of the cut, go on until little changes;
- *     4. parts whose order is now violated are joined, and all are divided again, with the flow
- *        that they carry; and so on from 2.
- *
- * All s_j are bases whatever the flow, so one round of 4 may be inexact; more are allowed when the
- * gap does not halve. 3 is a fixed point of a contraction for two terms, accelerated after D. G.
- * Anderson (1965).
- *
- * Without a cut, or when active sets have had enough flows: cyclic projections with Nesterov's
- * extrapolation and restarts. The dual is  min |x - sum of s_j / lambda|^2  over s_j in B(F_j). A
- * sweep minimises over one s_j after the other, all from extrapolated points Y_j:
+ * Without a cut, or after enough flows: cyclic projections with Nesterov's extrapolation,
  *
  *     r = x - sum of Y_j;   for each j:  y = r + Y_j,  r = prox_j(y),  N_j = y - r
- *     Y = N + (t - 1) / t' (N - N of the sweep before),     t' = (1 + sqrt(1 + 4 t^2)) / 2
+ *     Y = N + (t - 1) / t' (N - N of the sweep before),     t' = (1 + sqrt(1 + 4 t^2)) / 2 ,
  *
- * t goes back to 1 when sum of <Y_j - N_j, N_j - N_j before> > 0, which means that extrapolation
- * went too far, or when |r| grew. Then the next sweep is a plain one, which never makes |r| grow.
- * For two terms this is FISTA; for more it is a heuristic that restarts and gap make safe.
- */
+ * for two terms FISTA. t goes back to 1 when sum of <Y_j - N_j, N_j - N_j before> > 0, or when |r|
+ * grew; the next sweep is then a plain one, which never makes |r| grow. */
 #include <float.h>
 #include <math.h>
 
 #include "base/internal.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "prox/projections.h"
 
 enum {
@@ -43,12 +28,16 @@ enum {
     MOST_PASSES = 60,  /* sweeps with the parts of the cut as they are */
     LONGEST_WAIT = 6,  /* sweeps between two looks at the gap */
     PATIENCE = 100,    /* looks without a smaller gap, after which the method gives up */
-    MEMORY = 4         /* of the acceleration: differences of sweeps */
+    MEMORY = 4         /* of the acceleration: differences of sweeps, the rows of one pass */
 };
 
 /* Sweeps with the parts as they are end when a step changes by less than this, relative to the
  * change since they began; or when its square is below SMALL times the allowed gap. */
-static const double INNER = 1e-3, SMALL = 1e-8;
+static const double INNER = 3e-2, SMALL = 1e-8;
+
+/* Once joins and divisions are fewer than this share of the vertices, parts are nearly
+ * right, and the sweeps come closer by the factor SETTLED. */
+static const double FEW = 1e-3, SETTLED = 3e-4;
 
 /* Growth of |r|^2 beyond rounding. */
 static const double GROWTH = 1 + 1e-13;
@@ -64,7 +53,7 @@ typedef struct anderson {
     size_t n, count, next;
     double *moved[MEMORY], *image[MEMORY]; /* differences of g(y) - y, and of g(y) */
     double *last_moved, *last_image;
-    double *start, *best; /* the first y, and the best image */
+    double *start; /* the first y */
     double gram[MEMORY][MEMORY];
     bool started;
 } anderson;
@@ -79,29 +68,35 @@ static submod_status anderson_start(anderson *a, size_t n, submod_work *w)
     a->last_moved = submodi_work_alloc(w, n, sizeof(double));
     a->last_image = submodi_work_alloc(w, n, sizeof(double));
     a->start = submodi_work_alloc(w, n, sizeof(double));
-    a->best = submodi_work_alloc(w, n, sizeof(double));
     return submodi_work_status(w);
 }
 
-/* Keeps the differences to the last sweep. */
+static void anderson_forget(anderson *a)
+{
+    a->count = a->next = 0;
+    a->started = false;
+}
+
+/* Replaces the oldest difference by that between the last sweep and this one. */
 static void anderson_remember(anderson *a, const double *image, const double *y)
 {
-    double *moved = a->moved[a->next], *to = a->image[a->next];
+    double *restrict moved = a->moved[a->next], *restrict to = a->image[a->next];
+    double *restrict last_moved = a->last_moved, *restrict last_image = a->last_image;
     for (size_t i = 0; i < a->n; i++) {
         double move = image[i] - y[i];
-        moved[i] = a->started ? move - a->last_moved[i] : 0;
-        to[i] = a->started ? image[i] - a->last_image[i] : 0;
-        a->last_moved[i] = move;
-        a->last_image[i] = image[i];
+        moved[i] = move - last_moved[i];
+        to[i] = image[i] - last_image[i];
+        last_moved[i] = move;
+        last_image[i] = image[i];
     }
-    if (a->started) {
-        size_t mine = a->next;
-        a->next = (a->next + 1) % MEMORY;
-        a->count = a->count < MEMORY ? a->count + 1 : MEMORY;
-        for (size_t i = 0; i < a->count; i++) {
-            double d = submodi_sums()->dot(a->moved[i], moved, a->n);
-            a->gram[mine][i] = a->gram[i][mine] = d;
-        }
+    a->count = a->count < MEMORY ? a->count + 1 : MEMORY;
+}
+
+static void anderson_first(anderson *a, const double *image, const double *y)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        a->last_moved[i] = image[i] - y[i];
+        a->last_image[i] = image[i];
     }
     a->started = true;
 }
@@ -135,25 +130,33 @@ static void solve_gram(const anderson *a, double b[MEMORY])
     }
 }
 
-static void anderson_forget(anderson *a)
-{
-    a->count = a->next = 0;
-    a->started = false;
-}
-
-/* y = where to go on from; image = g(y). */
+/* Moves y to where to go on from; image = g(y). */
 static void anderson_step(anderson *a, const double *image, double *y)
 {
-    double weight[MEMORY] = {0};
+    double gram[MEMORY], weight[MEMORY];
+    const double *moved[MEMORY], *images[MEMORY];
+    size_t mine = a->next;
+    if (!a->started) {
+        anderson_first(a, image, y);
+        memcpy(y, image, a->n * sizeof *y);
+        return;
+    }
     anderson_remember(a, image, y);
+    a->next = (mine + 1) % MEMORY;
+    for (size_t i = 0; i < MEMORY; i++) {
+        moved[i] = a->moved[i < a->count ? i : mine];
+        images[i] = a->image[i < a->count ? i : mine];
+    }
+    submodi_sums()->dots_of_rows(moved, a->moved[mine], a->last_moved, a->n, gram, weight);
     for (size_t i = 0; i < a->count; i++) {
-        weight[i] = submodi_sums()->dot(a->moved[i], a->last_moved, a->n);
+        a->gram[mine][i] = a->gram[i][mine] = gram[i];
     }
     solve_gram(a, weight);
-    memcpy(y, image, a->n * sizeof *y);
-    for (size_t i = 0; i < a->count; i++) {
-        submodi_sums()->add_multiple(y, -weight[i], a->image[i], a->n);
+    for (size_t i = 0; i < MEMORY; i++) {
+        weight[i] = i < a->count ? -weight[i] : 0;
     }
+    memcpy(y, image, a->n * sizeof *y);
+    submodi_sums()->add_rows(y, images, weight, a->n);
 }
 
 /* ---- active sets ---- */
@@ -182,7 +185,7 @@ static bool is_good(const submodi_projections *c)
 static submod_status sweep_with_means(submodi_projections *c, anderson *a, double close)
 {
     const double small = SMALL * fmax(c->allowed, 0) * 2 / c->p->lambda / c->unit / c->unit;
-    double best_length = INFINITY;
+    double last_length = INFINITY;
     c->ask_extension = false;
     anderson_forget(a);
     memcpy(a->start, c->step + c->begin, a->n * sizeof *a->start);
@@ -200,15 +203,14 @@ static submod_status sweep_with_means(submodi_projections *c, anderson *a, doubl
         if (change <= close * since || change <= small || reason_to_stop(c) != SUBMOD_OK) {
             break;
         }
-        if (length > best_length * GROWTH) { /* too far: on from the best sweep, without memory */
-            memcpy(y, a->best, a->n * sizeof *y);
+        if (length > last_length * GROWTH) { /* too far: on from the last sweep, without memory */
+            memcpy(y, a->last_image, a->n * sizeof *y);
             anderson_forget(a);
-            best_length = INFINITY;
-            continue;
+            last_length = INFINITY;
+        } else {
+            anderson_step(a, step, y);
+            last_length = length;
         }
-        best_length = length;
-        memcpy(a->best, step, a->n * sizeof *step);
-        anderson_step(a, step, y);
     }
     return SUBMOD_OK;
 }
@@ -270,7 +272,8 @@ static submod_status active_sets(submodi_projections *c, submod_work *w)
         TRY(reason_to_stop(c));
         c->best_gap = fmin(c->gap, c->best_gap);
         if (!adapt(&so_far, squared_length(c), c->gap > last / 2)) {
-            TRY(sweep_with_means(c, &a, so_far.close));
+            bool settled = (double)c->cut->changes < FEW * (double)c->n;
+            TRY(sweep_with_means(c, &a, so_far.close * (settled ? SETTLED : 1)));
         }
     }
     return SUBMOD_OK;
@@ -388,7 +391,7 @@ static bool is_worth_it(const submodi_folded *folded)
 bool submodi_sum_is_easier(const submod_fn *fn)
 {
     submodi_folded folded;
-    bool easier = submodi_can_sum(fn) && submodi_fold("", fn, &folded) == SUBMOD_OK;
+    bool easier = submodi_can_sum(fn) && submodi_fold(fn, &folded) == SUBMOD_OK;
     if (easier) {
         easier = is_worth_it(&folded);
         submodi_folded_clear(&folded);
@@ -447,26 +450,22 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
     size_t k = part->fn->n;
     submod_prox_settings settings = *p->settings;
     submodi_extension f = {0};
-    double *y = NULL;
-    double *own_u = NULL;
-    double *own_s = NULL;
-    double **vectors[] = {&y, &own_u, &own_s, NULL};
-    if (!submodi_take_vectors(w, k, vectors)) {
-        return submodi_nomem(p->who);
-    }
+    double *y = submodi_work_alloc(w, k, sizeof *y);
+    double *own_u = submodi_work_alloc(w, k, sizeof *own_u);
+    double *own_s = submodi_work_alloc(w, k, sizeof *own_s);
+    TRY(submodi_work_status(w));
     for (size_t i = 0; i < k; i++) {
         y[i] = u[part->elements ? part->elements[i] : (int32_t)i];
     }
     settings.hinge = 0;
-    bool ask = p->extension && !p->settings->hinge;
-    submodi_prox_problem one = {.who = p->who,
-                                .fn = part->fn,
-                                .x = y,
-                                .lambda = p->lambda / part->coefficient,
-                                .settings = &settings,
-                                .extension = ask ? &f : NULL,
-                                /* orders of all elements are those of the sum too */
-                                .found = part->elements ? NULL : p->found};
+    submodi_prox_problem one = *p;
+    one.fn = part->fn;
+    one.x = y;
+    one.lambda = p->lambda / part->coefficient;
+    one.settings = &settings;
+    one.extension = p->extension && !p->settings->hinge ? &f : NULL;
+    one.found = part->elements ? NULL : p->found; /* orders of all elements are the sum's, too */
+    one.enough = NULL;
     submod_status status = submodi_prox_by_itself(&one, own_u, own_s, info, w);
     for (size_t i = 0; status >= 0 && i < k; i++) {
         size_t e = part->elements ? (size_t)part->elements[i] : i;
@@ -494,7 +493,7 @@ static submod_status start(const submodi_prox_problem *p, const submodi_folded *
         double lambda = p->lambda / folded->parts[i].coefficient;
         good = good && isfinite(lambda) && lambda > 0;
     }
-    return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);
+    return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
 }
 
 /* A way to solve a folded problem; u and s are as start left them. */
@@ -505,7 +504,7 @@ static submod_status fold_and(solve_folded *solve, const submodi_prox_problem *p
                               double *s, submod_prox_info *info, submod_work *work)
 {
     submodi_folded folded;
-    submod_status status = submodi_fold(p->who, p->fn, &folded);
+    submod_status status = submodi_fold(p->fn, &folded);
     if (status != SUBMOD_OK) {
         return status;
     }

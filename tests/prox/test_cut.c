@@ -7,7 +7,7 @@
 
 #include "combinations.h"
 #include "depth.h"
-#include "prox/cut_flow.h"
+#include "submod/flow.h"
 #include "support.h"
 
 enum { N = 9, MOST = 60, SHAPES = 8 };

@@ -152,7 +152,7 @@ static void check_fold(const submod_fn *fn, size_t parts)
     submodi_folded folded;
     size_t n = submod_fn_size(fn);
     double *F = subset_values(fn), scale = value_scale(F, n);
-    ck_assert_ok(submodi_fold("test", fn, &folded));
+    ck_assert_ok(submodi_fold(fn, &folded));
     ck_assert_uint_eq(folded.count, parts);
     for (uint32_t set = 0; set < 1u << n; set++) {
         double value = 0;
@@ -189,7 +189,7 @@ START_TEST(folding_keeps_values)
             random_vector(&rng, w, N, 0);
             submod_fn *a = combine(families[i].make(N, &rng), 0.25, families[j].make(N, &rng), 3);
             submod_fn *fn = combine(shifted(a, w), 2, families[i].make(N, &rng), 0.5);
-            ck_assert_ok(submodi_fold("test", fn, &folded));
+            ck_assert_ok(submodi_fold(fn, &folded));
             size_t parts = folded.count;
             submodi_folded_clear(&folded);
             check_fold(fn, parts);
