@@ -15,7 +15,7 @@
 
 #include "base/internal.h"
 #include "base/sums_loops.h"
-#include "prox/gap.h"
+#include "prox/prox_internal.h"
 
 enum { CLASSES = 64 };
 

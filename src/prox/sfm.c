@@ -18,7 +18,7 @@
 
 #include "base/internal.h"
 #include "prox/combination.h"
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 #include "submod/exhaustive.h"
 #include <submod/lovasz.h>
 #include <submod/prox.h>
