@@ -84,7 +84,6 @@ typedef struct data {
     size_t n;
     const char *name;
     double *x, *u, *s;
-    float *x32, *u32;
     double range;
     int32_t *order;
     uint8_t *foreground;
@@ -117,8 +116,6 @@ static data make_data(size_t n, const kind *of)
               .x = get(n, sizeof *d.x),
               .u = get(n, sizeof *d.u),
               .s = get(n, sizeof *d.s),
-              .x32 = get(n, sizeof *d.x32),
-              .u32 = get(n, sizeof *d.u32),
               .order = get(n, sizeof *d.order),
               .foreground = get(n, 1)};
     submod_rng rng;
@@ -127,7 +124,6 @@ static data make_data(size_t n, const kind *of)
     double high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         d.x[i] = of->draw(&rng);
-        d.x32[i] = (float)d.x[i];
         d.foreground[i] = submod_rng_uniform(&rng) < 0.2;
         low = fmin(low, d.x[i]);
         high = fmax(high, d.x[i]);
@@ -150,8 +146,6 @@ static void free_data(data *d)
     free(d->x);
     free(d->u);
     free(d->s);
-    free(d->x32);
-    free(d->u32);
     free(d->order);
     free(d->foreground);
 }
@@ -168,6 +162,8 @@ static void compare(data *d, double lambda, int repeats)
     double best[2][CALLS];
     submod_work *work[CALLS];
     submod_prox_info info;
+    submod_prox_settings rough = submod_prox_defaults();
+    rough.accuracy = 0x1p-13 * d->range;
     for (int k = 0; k < CALLS; k++) {
         best[0][k] = best[1][k] = 1e30;
         require(submod_work_create(&work[k]));
@@ -182,9 +178,7 @@ static void compare(data *d, double lambda, int repeats)
         require(submod_prox(d->jaccard, d->x, lambda, d->u, d->s, NULL, &info, work[PROX]));
         keep_fastest(&fastest[PROX], start);
         start = seconds();
-        require(submod_prox_jaccard_histogram(d->n, d->x32, d->foreground, lambda,
-                                              0x1p-13 * d->range, d->u32, NULL, NULL,
-                                              work[HISTOGRAM]));
+        require(submod_prox(d->jaccard, d->x, lambda, d->u, NULL, &rough, NULL, work[HISTOGRAM]));
         keep_fastest(&fastest[HISTOGRAM], start);
         start = seconds();
         require(submod_prox(d->tversky, d->x, lambda, d->u, d->s, NULL, &info, work[TVERSKY]));

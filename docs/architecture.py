@@ -32,7 +32,6 @@ class Place(NamedTuple):
 
 ROOMS = {
     "optim": Place(0, 1, ["step rules, schedules,", "FISTA, bundle method"]),
-    "prox/two_counts": Place(2, 0, ["Jaccard and other measures:", "pixels, points, histograms"]),
     "prox": Place(2, 1, ["one entry, a table of methods,", "minimum norm, minimisation"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
     "mpi": Place(0, 3, ["ranks of MPI: a library", "of its own"]),

@@ -10,7 +10,6 @@
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/dist.h       losses and counts over ranks: MPI, torch.distributed, your own
  *   submod/prox.h       proximal operators of Lovász extensions, minimisation, certificates
- *   submod/derivative.h  their derivatives
  *   submod/steps.h      step rules and schedules
  *   submod/optim.h      problems, descent by a step rule, FISTA, the bundle method
  *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual
@@ -28,7 +27,6 @@
 #include <submod/baseline.h>
 #include <submod/dataset.h>
 #include <submod/decision.h>
-#include <submod/derivative.h>
 #include <submod/dist.h>
 #include <submod/extend.h>
 #include <submod/file.h>

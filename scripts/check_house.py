@@ -31,9 +31,6 @@ SUBMOD = [
     "metrics",
     "metrics/decisions",
 ]
-PROX = ["prox", "prox/contract", "prox/two_counts", "prox/sums"]
-# The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [f"prox/{name}.h" for name in ("chain_line", "combination", "gap", "isotonic", "solver")]
 ALLOWED = {
     "base": [],
     "submod": ["base"],
@@ -42,11 +39,8 @@ ALLOWED = {
     "loss": ["base", "submod", "submod/measures", "loss/tensors"],
     "metrics": ["base", "submod", "loss", "loss/tensors"],
     "metrics/decisions": ["base", "loss/tensors"],
-    "prox/contract": ["base", *SUBMOD],
-    "prox/two_counts": ["base", *SUBMOD, "prox/contract"],
-    "prox/sums": ["base", *SUBMOD, "prox/contract"],
-    "prox": ["base", *SUBMOD, *PROX],
-    "optim": ["base", *SUBMOD, *PROX],
+    "prox": ["base", *SUBMOD],
+    "optim": ["base", *SUBMOD, "prox"],
     "gpu": ["base", *SUBMOD],
     "dist": ["base", *SUBMOD],
     "mpi": ["base", "dist"],
@@ -90,7 +84,7 @@ def public_headers() -> dict[str, list[str]]:
 
 def room_of(name: str) -> str:
     """The room of a file, named relative to src/."""
-    return "prox/contract" if name in CONTRACT else Path(name).parent.as_posix()
+    return Path(name).parent.as_posix()
 
 
 def direction(room: str, target: str) -> str:

@@ -137,7 +137,7 @@ SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
  * exact, below n * largest / 2^50: smaller weights are lost, except for Hamming. F must be
  * submodular for real counts then. The measure is copied, its ctx borrowed; whether a custom one is
  * submodular is not checked (submod_measure_check). Minimised in O(k log k); the prox is exact
- * without weights, and by decomposition with them (submod_prox_two_counts_points has a faster
+ * without weights, and by decomposition with them (submod_prox_points has a faster
  * norm). SUBMOD_EINVAL: a bad measure, a weight < 0. SUBMOD_ENUMERIC: the sum of the weights
  * overflows. */
 SUBMOD_API submod_status submod_fn_counts(size_t n, const uint8_t *foreground, const double *weight,

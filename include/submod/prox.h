@@ -54,18 +54,20 @@ typedef enum submod_prox_method {
      * parts (with a cut by active sets, without one in a cycle), with a certificate from their
      * bases. */
     SUBMOD_PROX_SUM = 8,
-    /* The function's own prox slot. If F contradicts its result, another method takes over, and info
-     * names that. */
+    /* The function's own prox slot. If F contradicts its result, another method takes over, and
+     * info names that. */
     SUBMOD_PROX_OWN = 9,
-    SUBMOD_PROX_TWO_COUNTS = 10, /* measures of two counts (function.h): a sort, then walks along
-                                    the sorted pixels; exact */
+    SUBMOD_PROX_TWO_COUNTS = 10, /* measures of two counts (function.h): a sort, then greedy paths
+                                    along the sorted pixels; exact */
     SUBMOD_PROX_ALGORITHM_2_LOOP = 11,   /* the same as 7 by the listing itself, O(n) an edge */
     SUBMOD_PROX_ALGORITHM_2_PRINTED = 12 /* the listing as printed, which goes uphill */
 } submod_prox_method;
 
+/* The largest number of bins of the setting accuracy. */
+#define SUBMOD_PROX_BINS_MAX (1 << 22)
+
 /* Settings of submod_prox. */
 typedef struct submod_prox_settings {
-    size_t struct_size;        /* set by the defaults: base.h, structs that grow */
     submod_prox_method method; /* SUBMOD_PROX_AUTO */
     /* 1: the prox of f(max(u, 0)) instead, as in the Lovász hinge; F must be monotone. s is then
      * in { s >= 0, s(A) <= F(A) }, the other formulas stand. */
@@ -75,6 +77,10 @@ typedef struct submod_prox_settings {
      * of it, (8 eps)^2 |g|^2 / lambda for the longest greedy vector g seen, which is what stops
      * them where x and s are 0. 1e-10; >= 0. */
     double tolerance;
+    /* > 0: methods 3 and 10 count x in bins of twice this width instead of sorting it, in O(n + K
+     * log K) for K bins, at most SUBMOD_PROX_BINS_MAX: |u - prox| <= info->error <= accuracy in
+     * every entry. 0, the default, means exact. Other methods ignore it. */
+    double accuracy;
     size_t max_iterations; /* of an iterative method; 0: 100000 */
     double time_limit;     /* seconds; 0: none */
     /* Where an iterative method starts: weights >= 0 of any sum, orders from any x, lambda or F.
@@ -84,14 +90,14 @@ typedef struct submod_prox_settings {
      * leave it untouched. Its old content, which is freed, must be {0} or come from the library.
      * With hinge it describes the base that s was cut down from. May be NULL. */
     submod_combination *combination;
-    /* Is told how far an iterative method has come, each time it has looked at its gap: the
-     * iterations so far, and the gap (Wolfe: that of the piece it works on). From the calling
-     * thread. It may call submod_set_poll. May be NULL. */
+    /* Is called each time an iterative method has computed its gap, with the iterations so far and
+     * the gap (Wolfe: that of the part it works on). From the calling thread. It may call
+     * submod_set_poll. May be NULL. */
     void (*progress)(void *ctx, size_t iterations, double gap);
     void *progress_ctx; /* handed to progress */
 } submod_prox_settings;
 
-/* The values that stand in the comments of the struct. */
+/* Returns the values that stand in the comments of the struct. */
 SUBMOD_API submod_prox_settings submod_prox_defaults(void);
 
 /* How a prox went. */
@@ -100,46 +106,46 @@ typedef struct submod_prox_info {
     double primal, dual, gap;  /* the objectives at u and at s (head of prox.h); primal - dual */
     size_t iterations;         /* Wolfe: major cycles; decompositions: blocks; sums: sweeps */
     size_t minor_cycles;       /* Wolfe only */
-    uint64_t oracle_calls;     /* greedy chains, or calls of minimize */
-    uint64_t work;             /* decompositions: elements looked at; sums: flows solved */
+    uint64_t oracle_calls;     /* greedy chains, or calls of minimize or prox */
+    uint64_t work;             /* decompositions: elements visited; sums: flows solved */
     double seconds;            /* taken */
-    double error;              /* histograms: |u - prox| <= this in all entries; else 0 */
-    uint64_t reserved[3];      /* 0 */
+    double error;              /* with accuracy: |u - prox| <= this in all entries; else 0 */
 } submod_prox_info;
 
-/* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
- * not overlap x or each other. They are written when the status is >= 0, and untouched otherwise.
- *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_CANCELLED: base.h, cancelling.
- * SUBMOD_INACCURATE: the gap is larger than the tolerance (for exact methods: than 1e-10, if that
- * is more, and rounding) and there is no further progress: F is not submodular, or the method is
- * not exact; or, for cyclic projections, its squares are below the normal numbers, so that it shows
- * nothing. A gap as far below 0 is a contradiction; submod_last_error() then states that F is not
- * submodular if F calls user code, and else that rounding errors make the gap negative.
- * With all four statuses, u, s and info hold the result reached. SUBMOD_EINVAL: fn or x NULL,
- * lambda <= 0, unknown method, tolerance or time_limit negative, NaN or Inf; hinge, and s shows
- * that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda. SUBMOD_EUNSUPPORTED: the
- * method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s or the objective
- * overflows, or, for methods marked "any F", lambda x is 2^1010 times what F gains.
- * SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
+/* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may not
+ * overlap x or each other. Statuses >= 0 come with a result; after an error u and s are
+ * unspecified, info is untouched. SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_CANCELLED: stopped
+ * early. SUBMOD_INACCURATE: the gap is larger than the tolerance (exact methods: than 1e-10, if
+ * that is more, and rounding) or below 0, or info->error is larger than accuracy: F is not
+ * submodular, the method is not exact, or digits run out. SUBMOD_EINVAL also: hinge, and s shows
+ * that F is not monotone. SUBMOD_EUNSUPPORTED: the method cannot do this function, or too many
+ * bins. SUBMOD_ENUMERIC: u, s or the objective overflows, or, for methods marked "any F", lambda x
+ * is 2^1010 times what F gains. SUBMOD_ENONFINITE, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
 
-/* The prox at one x for many lambdas: count numbers > 0. Entry k of u, s (count x n, row-major) and
- * info (count of them) belongs to lambda[k]; each may be NULL. Entries are computed one after the
- * other. Where the method can start somewhere, and lambda[k] is within a factor of 1.25 of
- * lambda[k - 1], an entry starts from the one before, which then saves iterations. settings: for
- * all of them; combination is that of the first on entry and of the last on return. count = 0 is
- * fine.
+/* Points with weights: point k stands for multiplicity[k] > 0 pixels, any number, of one value and
+ * label (foreground: 0 or not). */
+typedef struct submod_points {
+    size_t count;
+    const double *value;
+    const uint8_t *foreground;
+    const double *multiplicity;
+} submod_points;
+
+/* The exact prox of a measure (measure.h; NULL means Jaccard) on weighted points, w = multiplicity:
  *
- * The status is the largest of all entries'; what submod_prox returns as an error ends the path:
- * the entries before are then written, those from there on untouched. SUBMOD_EINVAL and
- * SUBMOD_ENONFINITE for a bad argument, any lambda among them, leave everything untouched. */
-SUBMOD_API submod_status submod_prox_path(const submod_fn *fn, const double *x,
-                                          const double *lambda, size_t count, double *u, double *s,
-                                          const submod_prox_settings *settings,
-                                          submod_prox_info *info, submod_work *work);
+ *     u = argmin over u of  f(u) + lambda/2 sum of w_k (u_k - x_k)^2,
+ *
+ * f the extension of F with counts that are sums of w. u and s (count numbers each) are those of
+ * each pixel of a point: u = x - s / lambda, and w s is a base. u, s and info may be NULL; they may
+ * not overlap the inputs. That a custom measure is increasing and submodular is not checked
+ * (submod_measure_check). Errors: as for submod_prox. SUBMOD_ENUMERIC also: the sum of w overflows,
+ * or one is less than 2^-52 of the sum of its label. */
+SUBMOD_API submod_status submod_prox_points(const submod_points *points,
+                                            const submod_measure *measure, double lambda, double *u,
+                                            double *s, submod_prox_info *info, submod_work *work);
 
 /* The prox of a maximum of m affine functions,
  *
@@ -162,91 +168,15 @@ SUBMOD_API submod_status submod_prox_max_affine(size_t m, size_t n, const double
                                                 double *u, double *weights, submod_prox_info *info,
                                                 submod_work *work);
 
-/* ---- more forms of the exact Jaccard prox ---- */
-
-/* Weighted points: point k stands for multiplicity[k] > 0 pixels with the same value and label
- * (foreground: 0 or not), at most 2^53 in all. u and s (count numbers each, s that of each single
- * pixel) are those of the plain prox of all those pixels; primal, dual and gap too. u, s and info
- * may be NULL; they may not overlap the inputs. count = 0 is fine.
- * SUBMOD_EINVAL: NULL, a multiplicity of 0, too many pixels or points, lambda not > 0.
- * SUBMOD_ENONFINITE: NaN or Inf among the values or in lambda. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_prox_jaccard_points(size_t count, const double *value,
-                                                    const uint8_t *foreground,
-                                                    const uint64_t *multiplicity, double lambda,
-                                                    double *u, double *s, submod_prox_info *info,
-                                                    submod_work *work);
-
-/* The largest number of bins of submod_prox_jaccard_histogram. */
-#define SUBMOD_PROX_BINS_MAX (1 << 22)
-
-/* Up to delta and without a sort, O(n + K log K): x is counted in K = (max x - min x) / (2 delta)
- * bins, whose middles are solved exactly. |u - prox of x| <= *error in every entry, and
- * *error <= delta, unless u needs more digits than a float has: then SUBMOD_INACCURATE, with the
- * error that holds. primal, dual and gap are those of x and the u returned. u (n numbers, may be
- * x itself), error and info may be NULL. n = 0 is fine.
- * SUBMOD_EINVAL: NULL, n > 2^31 - 1, lambda or delta not > 0. SUBMOD_ENONFINITE: NaN or Inf in x or
- * lambda. SUBMOD_EUNSUPPORTED: more than SUBMOD_PROX_BINS_MAX bins. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
-                                                       const uint8_t *foreground, double lambda,
-                                                       double delta, float *u, double *error,
-                                                       submod_prox_info *info, submod_work *work);
-
-/* ---- the same for any measure (measure.h) ----
- *
- * measure NULL: Jaccard. That a custom measure is increasing and submodular is not checked:
- * submod_measure_check tells. If it is not, s need not be a base, and the result may be wrong
- * although gap is 0. SUBMOD_ECALLBACK: a custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad
- * measure. Outputs are untouched on errors. */
-
-/* Weighted points: the multiplicities are any numbers > 0. With w for them,
- *
- *     u = argmin over u of  f(u) + lambda/2 sum of w_k (u_k - x_k)^2,
- *
- * f the extension of F with counts that are sums of w: the prox of pixels with weights, in the norm
- * that has the same weights. s is that of a unit of weight: u = x - s / lambda, and w s is a base.
- * Whole multiplicities are as many equal pixels. Otherwise as submod_prox_jaccard_points; also
- * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows, or
- * one is less than 2^-52 of the sum of its label. */
-SUBMOD_API submod_status submod_prox_two_counts_points(size_t count, const double *value,
-                                                       const uint8_t *foreground,
-                                                       const double *multiplicity,
-                                                       const submod_measure *measure, double lambda,
-                                                       double *u, double *s, submod_prox_info *info,
-                                                       submod_work *work);
-
-/* Up to delta and without a sort, as submod_prox_jaccard_histogram. */
-SUBMOD_API submod_status submod_prox_two_counts_histogram(size_t n, const float *x,
-                                                          const uint8_t *foreground,
-                                                          const submod_measure *measure,
-                                                          double lambda, double delta, float *u,
-                                                          double *error, submod_prox_info *info,
-                                                          submod_work *work);
-
 /* The Lovász hinge as a layer for training (paper, supplement, proximal gradient algorithm): each
- * group's scores x move to
- *
- *     prox(x) = argmin over z of  hinge(z) + lambda/2 |z - x|^2,
- *
- * hinge as in submod_lovasz_hinge, and the direction lambda (x - prox(x)) / groups takes the place
- * of the gradient: on a linear piece of the loss it is the gradient of submod_lovasz_hinge. A group
- * is an image, or the batch when settings say so (per_image = 0; settings NULL means per image,
- * nothing ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels,
- * whose scores stay and whose direction is 0, as in loss.h. Of settings only per_image, has_ignore,
- * ignore_index and measure count; a custom measure is called by several threads at once. Of
- * prox_settings (NULL means exact) method counts: SUBMOD_PROX_AUTO is exact, and the three of
- * Algorithm 2 train as the supplement does, within max_iterations and time_limit.
- *
- * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
- * gradient. prox, direction and info may be NULL; info gets the method, iterations and work, over
- * all groups. The outputs may not overlap the scores, except that prox may be the scores. Groups
- * are solved in parallel; results do not depend on the number of threads. SUBMOD_EUNSUPPORTED:
- * pixel_weights (submod_prox_two_counts_points has the prox in the norm of the weights); another
- * method. SUBMOD_ECALLBACK: the measure failed. SUBMOD_ENUMERIC: 1 / lambda or sums of lambda times
- * scores overflow a double, or an output, scaled or added to what is there, overflows a float.
- * Right for every other lambda, also where the direction is too small for a float and comes out as
- * 0. */
+ * group's scores x move to prox(x) = argmin over z of hinge(z) + lambda/2 |z - x|^2, and direction,
+ * lambda (x - prox(x)) / groups, takes the place of the gradient. A group is an image, or the batch
+ * if settings->per_image = 0. Of settings only per_image, has_ignore, ignore_index and measure
+ * count, of prox_settings method (exact, or an Algorithm 2), max_iterations and time_limit. Ignored
+ * pixels do not move. prox may be the scores; prox, direction and info may be NULL, and are
+ * unspecified after an error. SUBMOD_EUNSUPPORTED: pixel_weights, or another method.
+ * SUBMOD_ENUMERIC: overflow, also of a float on output. Otherwise as in loss.h; results do not
+ * depend on the number of threads. */
 SUBMOD_API submod_status submod_prox_hinge_layer(const submod_scores *scores,
                                                  const submod_labels *labels, double lambda,
                                                  const submod_gradient *prox,
@@ -254,6 +184,75 @@ SUBMOD_API submod_status submod_prox_hinge_layer(const submod_scores *scores,
                                                  const submod_loss_settings *settings,
                                                  const submod_prox_settings *prox_settings,
                                                  submod_prox_info *info, submod_work *work);
+
+/* ---- derivatives ----
+ *
+ * u, the prox of x, is constant on blocks. A level is the set of elements with one value of u; S
+ * is all that lies above it. Where F(S + A) - F(S) is a sum of functions of disjoint parts of the
+ * level, each of those parts is a block of its own. On a block C,
+ *
+ *     u_C = mean of x over C - (F(S + C) - F(S)) / (lambda |C|),
+ *
+ * and small changes of x, lambda and F move the blocks but keep them together. All derivatives
+ * follow from this formula. docs/mathematics.md lists the blocks of each function, and says what
+ * the derivative is where u has none. With the hinge, u_i = x_i where x_i < 0, and small changes do
+ * not move u_i where x_i >= 0 and u_i = 0. */
+
+/* Numbers of blocks that are none: only with the hinge. */
+typedef enum submod_no_block {
+    SUBMOD_BLOCK_HELD = -1, /* the hinge holds the element at 0 */
+    SUBMOD_BLOCK_FREE = -2  /* the element is below the hinge: u_i = x_i */
+} submod_no_block;
+
+/* Finds the blocks of u, the prox of fn at x: block (n numbers) counts them from 0, from the
+ * highest value down, or holds a submod_no_block; value (room for n) gets the value of each of the
+ * *count blocks by the formula above, more exact than an approximate u. Of settings only hinge
+ * counts. info->error: the largest difference between u and the values. Each output may be NULL;
+ * none may overlap x or u. Entries of u count as equal up to the smallest tolerance with which the
+ * formula gives u. Costs a sort, and a chain in each of info->iterations rounds. SUBMOD_INACCURATE:
+ * u is not the prox of fn at x, or far from it; the result is usable. SUBMOD_EINVAL,
+ * SUBMOD_ENONFINITE, SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_prox_blocks(const submod_fn *fn, const double *x, double lambda,
+                                            const double *u, int32_t *block, double *value,
+                                            size_t *count, const submod_prox_settings *settings,
+                                            submod_prox_info *info, submod_work *work);
+
+/* The result of a prox: what derivatives are taken at. */
+typedef struct submod_prox_point {
+    size_t n; /* >= 1 */
+    double lambda;
+    const int32_t *block; /* from submod_prox_blocks */
+    const double *u;      /* from submod_prox; needed for by_edge */
+    const double *s;      /* from submod_prox; needed for by_lambda */
+} submod_prox_point;
+
+/* Derivatives of <v, u>: those that are not NULL are computed. b is v averaged over each block, 0
+ * where HELD or FREE. */
+typedef struct submod_prox_derivatives {
+    double *by_x;       /* n numbers: b; v itself where FREE. May be v */
+    double *by_lambda;  /* sum over i of (mean over its block of s) v_i / lambda^2 */
+    double *by_modular; /* n numbers: by w in F + w, -b / lambda */
+    /* By the weights of a cut that is F, or a term of it with coefficient 1, as given to
+     * submod_fn_cut: -(b[tail] - b[head]) / lambda where u[tail] > u[head], the opposite where
+     * u[tail] < u[head] unless directed, and 0 elsewhere and within a block. */
+    double *by_edge;
+    size_t edges;
+    const int32_t *tail, *head;
+    int directed;
+    /* By t at t = 0 in F + t G, G = function, such as a term of a sum; G need not be submodular.
+     * -sum over i of b_i g_i / lambda, g the gains of G along the blocks. One chain of G. */
+    double *by_function;
+    const submod_fn *function;
+} submod_prox_derivatives;
+
+/* Computes vector-Jacobian products for a fixed v (n numbers). Outputs may not overlap the inputs,
+ * but for by_x; they are unspecified after an error. SUBMOD_EINVAL: NULL where it is needed, n not
+ * in [1, 2^31 - 1], lambda not > 0, a block not in [-2, n), an end of an edge not in [0, n), a
+ * function of another size. SUBMOD_ENONFINITE: NaN or Inf in u, s, v or lambda. SUBMOD_ENUMERIC:
+ * overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_prox_vjp(const submod_prox_point *point, const double *v,
+                                         const submod_prox_derivatives *derivatives,
+                                         submod_work *work);
 
 /* ---- minimisation of submodular functions:  min over A of F(A) ----
  *

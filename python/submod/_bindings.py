@@ -17,6 +17,7 @@ from ctypes import (
     c_ssize_t,
     c_uint32,
     c_uint64,
+    c_uint8,
     c_void_p,
 )
 from enum import IntEnum
@@ -143,13 +144,6 @@ class Expectation(IntEnum):
     SERIES = 1
 
 
-class NoBlock(IntEnum):
-    """submod_no_block"""
-
-    HELD = -1
-    FREE = -2
-
-
 class Absent(IntEnum):
     """submod_absent"""
 
@@ -232,6 +226,14 @@ class ProxMethod(IntEnum):
     TWO_COUNTS = 10
     ALGORITHM_2_LOOP = 11
     ALGORITHM_2_PRINTED = 12
+    OWN = 13
+
+
+class NoBlock(IntEnum):
+    """submod_no_block"""
+
+    HELD = -1
+    FREE = -2
 
 
 class SfmMethod(IntEnum):
@@ -522,27 +524,6 @@ class DecisionInfo(Structure):
     ]
 
 
-class BlocksSettings(Structure):
-    """submod_blocks_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("hinge", c_int),
-        ("tolerance", c_double),
-    ]
-
-
-class BlocksInfo(Structure):
-    """submod_blocks_info"""
-
-    _fields_ = [
-        ("tolerance", c_double),
-        ("error", c_double),
-        ("rounds", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class MetricSettings(Structure):
     """submod_metric_settings"""
 
@@ -772,10 +753,10 @@ class ProxSettings(Structure):
     """submod_prox_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("method", c_int),
         ("hinge", c_int),
         ("tolerance", c_double),
+        ("accuracy", c_double),
         ("max_iterations", c_size_t),
         ("time_limit", c_double),
         ("start", POINTER(Combination)),
@@ -799,7 +780,46 @@ class ProxInfo(Structure):
         ("work", c_uint64),
         ("seconds", c_double),
         ("error", c_double),
-        ("reserved", c_uint64 * 3),
+    ]
+
+
+class Points(Structure):
+    """submod_points"""
+
+    _fields_ = [
+        ("count", c_size_t),
+        ("value", POINTER(c_double)),
+        ("foreground", POINTER(c_uint8)),
+        ("multiplicity", POINTER(c_double)),
+    ]
+
+
+class ProxPoint(Structure):
+    """submod_prox_point"""
+
+    _fields_ = [
+        ("n", c_size_t),
+        ("lam", c_double),
+        ("block", POINTER(c_int32)),
+        ("u", POINTER(c_double)),
+        ("s", POINTER(c_double)),
+    ]
+
+
+class ProxDerivatives(Structure):
+    """submod_prox_derivatives"""
+
+    _fields_ = [
+        ("by_x", c_void_p),
+        ("by_lambda", c_void_p),
+        ("by_modular", c_void_p),
+        ("by_edge", c_void_p),
+        ("edges", c_size_t),
+        ("tail", POINTER(c_int32)),
+        ("head", POINTER(c_int32)),
+        ("directed", c_int),
+        ("by_function", c_void_p),
+        ("function", c_void_p),
     ]
 
 
@@ -1294,63 +1314,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "blocks_defaults": (BlocksSettings, {}),
-    "prox_blocks": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "block": c_void_p,
-            "value": c_void_p,
-            "count": c_void_p,
-            "settings": POINTER(BlocksSettings),
-            "info": POINTER(BlocksInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_vjp": (
-        c_int,
-        {
-            "n": c_size_t,
-            "block": c_void_p,
-            "s": c_void_p,
-            "lam": c_double,
-            "v": c_void_p,
-            "by_x": c_void_p,
-            "by_lambda": c_void_p,
-            "by_modular": c_void_p,
-            "work": c_void_p,
-        },
-    ),
-    "prox_vjp_edges": (
-        c_int,
-        {
-            "n": c_size_t,
-            "block": c_void_p,
-            "u": c_void_p,
-            "lam": c_double,
-            "v": c_void_p,
-            "m": c_size_t,
-            "tail": c_void_p,
-            "head": c_void_p,
-            "directed": c_int,
-            "by_weight": c_void_p,
-            "work": c_void_p,
-        },
-    ),
-    "prox_vjp_function": (
-        c_int,
-        {
-            "direction": c_void_p,
-            "block": c_void_p,
-            "lam": c_double,
-            "v": c_void_p,
-            "by_t": c_void_p,
-            "work": c_void_p,
-        },
-    ),
     "jaccard_index": (
         c_int,
         {"prediction": c_void_p, "truth": c_void_p, "n": c_size_t, "value": c_void_p},
@@ -1743,16 +1706,14 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "prox_path": (
+    "prox_points": (
         c_int,
         {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_void_p,
-            "count": c_size_t,
+            "points": POINTER(Points),
+            "measure": POINTER(Measure),
+            "lam": c_double,
             "u": c_void_p,
             "s": c_void_p,
-            "settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
             "work": c_void_p,
         },
@@ -1772,64 +1733,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "prox_jaccard_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_jaccard_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
     "prox_hinge_layer": (
         c_int,
         {
@@ -1841,6 +1744,30 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "settings": POINTER(LossSettings),
             "prox_settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_blocks": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "block": c_void_p,
+            "value": c_void_p,
+            "count": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_vjp": (
+        c_int,
+        {
+            "point": POINTER(ProxPoint),
+            "v": c_void_p,
+            "derivatives": POINTER(ProxDerivatives),
             "work": c_void_p,
         },
     ),

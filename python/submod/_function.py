@@ -538,6 +538,7 @@ class Function(Immutable):
         tolerance: float | None = None,
         max_iterations: int | None = None,
         time_limit: float | None = None,
+        accuracy: float | None = None,
         progress: Callable[[int, float], None] | None = None,
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
@@ -548,6 +549,8 @@ class Function(Immutable):
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
+        accuracy: of "jaccard" and "two_counts", which then count x in bins and do not sort it: no
+        entry of u is off by more. 0, the default, means exact.
         progress(iterations, gap): is called each time an iterative method has looked at its gap.
         An exception in it ends the method when the cancel flag is next checked, and is raised here.
         """
@@ -564,6 +567,7 @@ class Function(Immutable):
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,
+            accuracy=accuracy,
         )
 
     def prox_path(
@@ -733,11 +737,7 @@ class Function(Immutable):
     def _call(self, name: str, /, **arguments: Any) -> int:
         """A call with this function as fn. With callbacks, Ctrl-C arrives in one of them, and what
         they raise is raised here."""
-        return self._call_as("fn", name, **arguments)
-
-    def _call_as(self, argument: str, name: str, /, **arguments: Any) -> int:
-        """The same where the function is another argument."""
-        return call_trapped(self._callbacks, name, **{argument: self._handle}, **arguments)
+        return call_trapped(self._callbacks, name, fn=self._handle, **arguments)
 
     def _call_long(self, name: str, /, **arguments: Any) -> int:
         """The same for what may take long: Ctrl-C is heard without callbacks too."""

@@ -14,18 +14,18 @@ import numpy.typing as npt
 
 from ._arrays import edge_ends, int32, matrix, vector
 from ._bindings import (
-    BlocksInfo,
-    BlocksSettings,
     CertificateReport,
     Combination,
+    ProxDerivatives,
     ProxInfo,
     ProxMethod,
+    ProxPoint,
     ProxSettings,
     SfmInfo,
     SfmMethod,
     SfmSettings,
 )
-from ._callbacks import put_callback
+from ._callbacks import call_trapped, put_callback
 from ._door import choices, flag, pick
 from ._errors import NonFiniteError
 from ._interruptible import call_interruptibly, poll
@@ -61,14 +61,13 @@ class CertificateCheck:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Where u is constant, and the function holds it together: derivative.h.
+    """Where u is constant, and the function holds it together: prox.h, derivatives.
 
     block[i] is the number of the block of element i, from the highest value down; BLOCK_HELD = -1
     for an element that the hinge holds at 0, BLOCK_FREE = -2 for one below the hinge."""
 
     block: Members
     values: Vector  # of each block, from x and F: more exact than an approximate u
-    tolerance: float  # values of u that were this close count as equal
     error: float  # the largest difference between u and values
 
     def __len__(self) -> int:
@@ -108,6 +107,7 @@ class ProxResult:
     gap: float
     primal: float
     dual: float
+    error: float  # with accuracy: how far any entry of u can be off
     method: str  # the one that was used
     iterations: int
     oracle_calls: int
@@ -126,14 +126,14 @@ class ProxResult:
     ) -> ProxVjp:
         """The derivatives of <v, u> by x, lam, and w in F + w; by the weights of edges, given as in
         Function.cut, if the cut is F or a term of it with coefficient 1; and by t in F + t G for
-        each G of functions, such as the terms of a sum. Where u has none: derivative.h."""
+        each G of functions, such as the terms of a sum. Where u has none: docs/mathematics.md."""
         return vjp(self, v, edges, directed, functions)
 
 
 @dataclass(frozen=True)
 class ProxPath:
     """The prox at one x for many lams: row k of u and s belongs to lams[k]. path[k] is a
-    ProxResult, whose certificate is None except for the last; its status is that of the path."""
+    ProxResult."""
 
     lams: Vector
     u: Vector
@@ -246,6 +246,7 @@ def _result(
         info.gap,
         info.primal,
         info.dual,
+        info.error,
         name_of(info.method, PROX_METHODS),
         info.iterations,
         info.oracle_calls,
@@ -291,6 +292,19 @@ class _Progress:
         raise self._raised
 
 
+def _solve(
+    problem: ProxProblem, settings: ProxSettings, start: Certificate | None
+) -> tuple[ProxResult, int]:
+    assert problem.call is not None
+    given, found, n = _Orders(start), _Orders(), problem.x.size
+    settings.start = ctypes.pointer(given.struct)
+    settings.combination = ctypes.addressof(found.struct)
+    u, s, info = np.empty(n), np.empty(n), ProxInfo()
+    arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
+    status = problem.call("prox", u=u, s=s, info=info, **arguments)
+    return _result(problem, u, s, info, status, found.certificate()), status
+
+
 def prox(
     function_call: FunctionCall,
     n: int,
@@ -303,46 +317,39 @@ def prox(
     **limits: Any,
 ) -> ProxResult:
     settings = _settings(method, hinge, limits)
-    watched = _Progress(settings, progress)
-    given, found = _Orders(start), _Orders()
-    settings.start = ctypes.pointer(given.struct)
-    settings.combination = ctypes.addressof(found.struct)
     problem = ProxProblem(function_call, vector(x, "x", n).copy(), real(lam, "lam"), bool(hinge))
-    u, s, info = np.empty(n), np.empty(n), ProxInfo()
-    arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
-    with watched:
-        status = function_call("prox", u=u, s=s, info=info, **arguments)
-    warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
-    return _result(problem, u, s, info, status, found.certificate())
+    with _Progress(settings, progress):
+        result, status = _solve(problem, settings, start)
+    warn(status, f"prox, gap {result.gap:.3g}", stacklevel=4)
+    return result
+
+
+# A base for one lam helps with the next if they are this close. Measured on log-det functions of
+# 120 and 200 elements, iterations saved: 2.2 times fewer at a ratio of 1.005, 1.4 at 1.1, 1.0 to
+# 1.4 at 1.2, nothing or less than nothing at 2.
+NEAR = 1.25
 
 
 def prox_path(
     function_call: FunctionCall, n: int, x: Any, lams: Any, method: str, hinge: bool, **limits: Any
 ) -> ProxPath:
     settings = _settings(method, hinge, limits)
-    found = _Orders()
-    settings.combination = ctypes.addressof(found.struct)
     point, lam = vector(x, "x", n).copy(), vector(lams, "lams").copy()
-    count = lam.size
-    u, s, infos = np.empty((count, n)), np.empty((count, n)), (ProxInfo * count)()
-    given = {"x": point, "lam": lam, "count": count, "settings": settings}
-    status = function_call("prox_path", u=u, s=s, info=infos, **given)
-    gap = np.array([info.gap for info in infos])
-    warn(status, f"prox_path, gap {gap.max(initial=0):.3g}", stacklevel=4)
-    last = found.certificate()
-    results = [
-        _result(
-            ProxProblem(function_call, point, float(lam[k]), bool(hinge)),
-            u[k],
-            s[k],
-            infos[k],
-            status,
-            last if k == count - 1 else None,
-        )
-        for k in range(count)
-    ]
-    iterations = np.array([info.iterations for info in infos], np.int64)
-    return ProxPath(lam, u, s, gap, iterations, status_string(status), results)
+    results: list[ProxResult] = []
+    worst = 0
+    for k in range(lam.size):
+        near = k > 0 and lam[k - 1] <= NEAR * lam[k] and lam[k] <= NEAR * lam[k - 1]
+        start = results[-1].certificate if near else None
+        problem = ProxProblem(function_call, point, float(lam[k]), bool(hinge))
+        result, status = _solve(problem, settings, start)
+        results.append(result)
+        worst = max(worst, status)
+    u = np.array([result.u for result in results]).reshape(lam.size, n)
+    s = np.array([result.s for result in results]).reshape(lam.size, n)
+    gap = np.array([result.gap for result in results], np.float64)
+    warn(worst, f"prox_path, gap {gap.max(initial=0):.3g}", stacklevel=4)
+    iterations = np.array([result.iterations for result in results], np.int64)
+    return ProxPath(lam, u, s, gap, iterations, status_string(worst), results)
 
 
 def level_sets(result: ProxResult, alphas: Any) -> LevelSets:
@@ -363,15 +370,20 @@ def level_sets(result: ProxResult, alphas: Any) -> LevelSets:
 def find_blocks(problem: ProxProblem, u: Vector) -> Blocks:
     if problem.call is None:
         raise ValueError("a result that was pickled has lost its function; ask for blocks before")
-    settings: BlocksSettings = function("blocks_defaults")()
+    settings: ProxSettings = function("prox_defaults")()
     settings.hinge = problem.hinge
     block, values, count = np.empty(u.size, np.int32), np.empty(u.size), ctypes.c_size_t()
-    info = BlocksInfo()
+    info = ProxInfo()
     given = {"x": problem.x, "lam": problem.lam, "u": u, "settings": settings}
     found = {"block": block, "value": values, "count": ctypes.byref(count), "info": info}
     status = problem.call("prox_blocks", **given, **found)
     warn(status, f"blocks, error {info.error:.3g}", stacklevel=5)
-    return Blocks(block, values[: count.value].copy(), info.tolerance, info.error)
+    return Blocks(block, values[: count.value].copy(), info.error)
+
+
+def _numbers(array: Any) -> Any:
+    kind = ctypes.c_int32 if array.dtype == np.int32 else ctypes.c_double
+    return array.ctypes.data_as(ctypes.POINTER(kind))
 
 
 def vjp(
@@ -380,27 +392,27 @@ def vjp(
     n, lam = result.u.size, result._problem.lam
     block, direction = result.blocks.block, vector(v, "v", n)
     by_x, by_modular, by_lam = np.empty(n), np.empty(n), ctypes.c_double()
-    outputs = {"by_x": by_x, "by_lambda": ctypes.byref(by_lam), "by_modular": by_modular}
-    common = {"block": block, "lam": lam, "v": direction}
-    call("prox_vjp", n=n, s=result.s, **common, **outputs)
+    point = ProxPoint(n, lam, _numbers(block), _numbers(result.u), _numbers(result.s))
+    wanted = ProxDerivatives(by_x.ctypes.data, ctypes.addressof(by_lam), by_modular.ctypes.data)
     by_weights = None
     if edges is not None:
         tail, head = edge_ends(edges)
         by_weights = np.empty(tail.size)
-        graph = {"m": tail.size, "tail": tail, "head": head, "directed": flag(directed, "directed")}
-        call("prox_vjp_edges", n=n, u=result.u, **common, **graph, by_weight=by_weights)
-    return ProxVjp(by_x, by_lam.value, by_modular, by_weights, _by_functions(functions, n, common))
+        wanted.by_edge, wanted.edges = by_weights.ctypes.data, tail.size
+        wanted.tail, wanted.head = _numbers(tail), _numbers(head)
+        wanted.directed = flag(directed, "directed")
+    call("prox_vjp", point=point, v=direction, derivatives=wanted)
+    by_functions = [_by_function(g, n, point, direction) for g in functions]
+    return ProxVjp(by_x, by_lam.value, by_modular, by_weights, by_functions)
 
 
-def _by_functions(functions: Iterable[Any], n: int, common: dict[str, Any]) -> list[float]:
-    found = []
-    for g in functions:
-        if getattr(g, "n", None) != n:
-            raise ValueError(f"functions holds {g!r}; a Function of {n} elements is needed")
-        by_t = ctypes.c_double()
-        g._call_as("direction", "prox_vjp_function", **common, by_t=ctypes.byref(by_t))
-        found.append(by_t.value)
-    return found
+def _by_function(g: Any, n: int, point: ProxPoint, direction: Vector) -> float:
+    if getattr(g, "n", None) != n:
+        raise ValueError(f"functions holds {g!r}; a Function of {n} elements is needed")
+    by = ctypes.c_double()
+    wanted = ProxDerivatives(by_function=ctypes.addressof(by), function=g._term(1.0).fn)
+    call_trapped(g._callbacks, "prox_vjp", point=point, v=direction, derivatives=wanted)
+    return by.value
 
 
 def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) -> MinimizeResult:

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import flags, vector
-from ._bindings import ProxInfo
+from ._bindings import Points, ProxInfo
 from ._callbacks import call_trapped
-from ._library import warn, workspace
+from ._function import Function
+from ._library import workspace
 from ._measure_check import check_used
 from ._measures import Measure, as_measure, measure_struct
-from ._numbers import real, real_array
+from ._numbers import real
 
 Vector = npt.NDArray[np.float64]
 
@@ -31,30 +32,30 @@ def prox_two_counts_points(
     foreground, weight = flags(mask, "mask", count), vector(weights, "weights", count)
     struct, traps = measure_struct(as_measure(measure))
     u, s, info = np.empty(count), np.empty(count), ProxInfo()
-    points = {"count": count, "value": point, "foreground": foreground, "multiplicity": weight}
+    arrays = [
+        array.ctypes.data_as(ctypes.POINTER(kind))
+        for array, kind in (
+            (point, ctypes.c_double),
+            (foreground, ctypes.c_uint8),
+            (weight, ctypes.c_double),
+        )
+    ]
     outputs = {"u": u, "s": s, "info": info, "work": workspace()}
-    problem = {"measure": struct, "lam": real(lam, "lam")}
-    call_trapped(traps, "prox_two_counts_points", **points, **problem, **outputs)
+    problem = {"points": Points(count, *arrays), "measure": struct, "lam": real(lam, "lam")}
+    call_trapped(traps, "prox_points", **problem, **outputs)
     check_used(traps)
     return u, s, info.gap
 
 
 def prox_two_counts_histogram(
     x: Any, mask: Any, lam: float, delta: float, *, measure: Measure = "jaccard"
-) -> tuple[npt.NDArray[np.float32], float, float]:
+) -> tuple[Vector, float, float]:
     """u = argmin over u of f(u) + lam/2 |u - x|^2 up to delta, from counts in bins, without a sort:
-    u, how far any of its entries can be off, and the gap. x: float32; f and mask as in
-    prox_two_counts_points."""
-    point = real_array(x, "x", np.float32)
-    if point.ndim != 1:
-        raise ValueError(f"x of shape {point.shape}; a vector is needed")
-    foreground = flags(mask, "mask", point.size)
-    struct, traps = measure_struct(as_measure(measure))
-    u, error, info = np.empty_like(point), ctypes.c_double(), ProxInfo()
-    problem = {"n": point.size, "x": point, "foreground": foreground, "measure": struct}
-    numbers = {"lam": real(lam, "lam"), "delta": real(delta, "delta")}
-    outputs = {"u": u, "error": ctypes.byref(error), "info": info, "work": workspace()}
-    status = call_trapped(traps, "prox_two_counts_histogram", **problem, **numbers, **outputs)
-    check_used(traps)
-    warn(status, f"prox_two_counts_histogram, error {error.value:.3g}")
-    return u, error.value, info.gap
+    u, how far any of its entries can be off, and the gap. f and mask as in prox_two_counts_points;
+    the same as Function.two_counts(mask, measure).prox(x, lam, accuracy=delta)."""
+    point = vector(x, "x")
+    if not delta > 0:
+        raise ValueError(f"delta = {delta}; it must be > 0")
+    function = Function.two_counts(flags(mask, "mask", point.size), measure)
+    found = function.prox(point, lam, accuracy=real(delta, "delta"))
+    return found.u, found.error, found.gap

@@ -27,9 +27,8 @@
 #include <math.h>
 
 #include "base/internal.h"
-#include "prox/algorithm2.h"
 #include "prox/isotonic.h"
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 
 /* ---- the listing ---- */
 
@@ -231,7 +230,7 @@ static submod_status run_regression(submodi_algorithm2 *a, submod_work *w)
     return SUBMOD_OK;
 }
 
-submod_status submodi_algorithm2_run(submodi_algorithm2 *a, submod_work *work)
+static submod_status run(submodi_algorithm2 *a, submod_work *work)
 {
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
@@ -257,7 +256,7 @@ static submod_status run_of(const submod_fn *fn, const double *x, submodi_algori
         a->v[i] = x[order[i]];
         a->g[i] = d[order[i]];
     }
-    submod_status status = submodi_algorithm2_run(a, w);
+    submod_status status = run(a, w);
     for (size_t i = 0; status >= 0 && i < n; i++) { /* Line 17. */
         u[order[i]] = a->v[i];
         d[order[i]] = a->g[i];

@@ -54,7 +54,7 @@ static submod_status solve_in_order(const submodi_prox_problem *problem, const i
     double *x = NULL;
     double **vectors[] = {&x, &l.u, &l.s, NULL};
     if (!submodi_take_vectors(w, n, vectors)) {
-        return submodi_nomem(problem->who);
+        return submodi_out_of_memory();
     }
     for (size_t i = 0; i < n; i++) {
         x[i] = problem->x[order[i]];
@@ -75,10 +75,10 @@ submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u,
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     lines l = {.x = problem->x, .u = u, .s = s};
-    l.knots = submodi_take(w, submodi_chain_knots(problem->fn->n), sizeof *l.knots);
+    l.knots = submodi_work_alloc(w, submodi_chain_knots(problem->fn->n), sizeof *l.knots);
     submod_status status = SUBMOD_OK;
     if (!l.knots) {
-        status = submodi_nomem(problem->who);
+        status = submodi_out_of_memory();
     } else if (p->in_order) {
         solve(problem, &l, info);
     } else {

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_CHAIN_LINE_H
 #define SUBMODI_PROX_CHAIN_LINE_H
 
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 
 /* Scratch memory: a point of the tube's edge (chain_line.c). */
 typedef struct submodi_chain_knot {

@@ -14,8 +14,7 @@
 #include "base/internal.h"
 #include "loss/tensors/rows.h"
 #include "loss/tile.h"
-#include "prox/algorithm2.h"
-#include "prox/two_counts/two_counts_prox.h"
+#include "prox/points.h"
 #include "submod/measure_internal.h"
 #include <submod/prox.h>
 
@@ -41,24 +40,25 @@ static double side_of(int32_t code)
 typedef struct memory {
     double *margin; /* of the pixels that are not ignored; later d */
     submodi_prox_pair *pair;
-    uint32_t *mask;
+    uint32_t *foreground;
     submod_work work; /* for the solver: one block that is large enough */
 } memory;
 
 static memory *take_memory(const layer *x, size_t solvers, submod_work *w)
 {
-    size_t bytes = submodi_two_counts_prox_bytes(&x->measure, x->pixels, x->batch.threads);
+    size_t bytes = submodi_points_prox_bytes(&x->measure, x->pixels, x->batch.threads);
     memory *all = submodi_work_alloc(w, solvers, sizeof *all);
     bool good = all;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &all[t];
         *m = (memory){.margin = submodi_work_alloc(w, x->pixels, sizeof *m->margin),
                       .pair = submodi_work_alloc(w, x->pixels, sizeof *m->pair),
-                      .mask = submodi_work_alloc(w, submodi_mask_words(x->pixels), sizeof *m->mask),
+                      .foreground = submodi_work_alloc(w, submodi_flag_words(x->pixels),
+                                                       sizeof *m->foreground),
                       .work = {.block = submodi_work_alloc(w, bytes, 1),
                                .capacity = bytes,
                                .borrowed = true}};
-        good = m->margin && m->pair && m->mask && m->work.block;
+        good = m->margin && m->pair && m->foreground && m->work.block;
     }
     return good ? all : NULL;
 }
@@ -79,7 +79,7 @@ static void read_margins(const void *context, const submodi_tile *tile)
     for (size_t i = 0; i < tile->n; i++) {
         side[i] = side_of(tile->codes[i]);
         if (side[i] != 0) {
-            m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
+            m->foreground[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
             m->margin[count++] = 1 - side[i] * (double)tile->v[i];
         }
     }
@@ -88,19 +88,18 @@ static void read_margins(const void *context, const submodi_tile *tile)
 
 static submod_status solve_exactly(const layer *x, memory *m, size_t count, submod_prox_info *info)
 {
-    submodi_two_kinds_problem p = {.who = "submod_",
-                                   .n = count,
-                                   .x = m->margin,
-                                   .mask = m->mask,
-                                   .measure = &x->measure,
-                                   .lambda = x->lambda,
-                                   .form = SUBMODI_U_HINGE};
+    submodi_point_set p = {.n = count,
+                           .x = m->margin,
+                           .foreground = m->foreground,
+                           .measure = &x->measure,
+                           .lambda = x->lambda,
+                           .hinge = true};
     submodi_extension found;
-    submod_status status = submodi_two_counts_prox(&p, m->pair, &found, info, &m->work);
-    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
+    TRY(submodi_points_prox(&p, m->pair, &found, info, &m->work));
+    for (size_t i = 0; i < count; i++) {
         m->margin[i] = m->pair[i].s;
     }
-    return status;
+    return isfinite(found.value) && isfinite(found.excess) ? SUBMOD_OK : SUBMOD_ENUMERIC;
 }
 
 static submod_status follow_algorithm2(const layer *x, const submod_fn *fn, memory *m,
@@ -129,7 +128,7 @@ static submod_status solve_by_algorithm2(const layer *x, memory *m, size_t count
     submod_fn *fn = NULL;
     uint8_t *foreground = submodi_alloc(count, sizeof *foreground);
     for (size_t i = 0; foreground && i < count; i++) {
-        foreground[i] = m->mask[i / 32] >> i % 32 & 1;
+        foreground[i] = m->foreground[i / 32] >> i % 32 & 1;
     }
     submod_status status =
         foreground ? submod_fn_counts(count, foreground, NULL, &x->measure, &fn) : SUBMOD_ENOMEM;
@@ -148,7 +147,7 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     alone.memory += thread;
     size_t count = 0;
     const margins reading = {x, m, &count};
-    memset(m->mask, 0, submodi_mask_words(x->pixels) * sizeof *m->mask);
+    memset(m->foreground, 0, submodi_flag_words(x->pixels) * sizeof *m->foreground);
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
@@ -212,24 +211,23 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
     return explain(x, (submod_status)(error ? error : warning));
 }
 
-/* Stores a row; if not `store`, only checks that its numbers do not overflow. */
-static bool put(const submod_gradient *to, size_t image, size_t first, size_t n, const float *row,
-                bool store)
+/* Stores a row, if its numbers do not overflow. */
+static bool put(const submod_gradient *to, size_t image, size_t first, size_t n, const float *row)
 {
-    if (!store) {
-        return submodi_row_fits(to, image, 0, first, n, row);
+    bool good = submodi_row_fits(to, image, 0, first, n, row);
+    if (good) {
+        submodi_store_row(to, image, 0, first, n, row);
     }
-    submodi_store_row(to, image, 0, first, n, row);
-    return true;
+    return good;
 }
 
 static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
-                      const submod_gradient *direction, bool store)
+                      const submod_gradient *direction)
 {
     size_t n = x->batch.scores.pixels;
     bool good = true;
     size_t tile = x->batch.tile;
-    for (size_t first = 0; first < n; first += tile) {
+    for (size_t first = 0; good && first < n; first += tile) {
         size_t count = n - first < tile ? n - first : tile;
         const double *d = x->derivative + image * n + first;
         if (prox) {
@@ -237,29 +235,28 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
-            good = put(prox, image, first, count, row, store) && good;
+            good = put(prox, image, first, count, row);
         }
-        if (direction) {
+        if (direction && good) {
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)(d[i] / (double)x->batch.groups);
             }
-            good = put(direction, image, first, count, row, store) && good;
+            good = put(direction, image, first, count, row);
         }
     }
     return good;
 }
 
 static submod_status put_all(const layer *x, const submod_gradient *prox,
-                             const submod_gradient *direction, bool store)
+                             const submod_gradient *direction)
 {
-    float *row = x->batch.memory[0].v;
-    bool good = true;
     for (size_t b = 0; b < x->batch.scores.batch; b++) {
-        good = put_image(x, b, row, prox, direction, store) && good;
+        if (!put_image(x, b, x->batch.memory[0].v, prox, direction)) {
+            return submodi_fail(SUBMOD_ENUMERIC,
+                                "an output, scaled or added to what is there, overflows a float");
+        }
     }
-    return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC, "an output, scaled or added to what is there, "
-                                                "overflows a float");
+    return SUBMOD_OK;
 }
 
 static submod_status open_layer(layer *x, const submod_gradient *prox,
@@ -305,13 +302,12 @@ static submod_status start_layer(layer *x, const submod_scores *scores, const su
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "pixel_weights must be NULL: the prox in the plain norm has no "
                             "fast way then; take submod_lovasz_hinge and its gradient, or "
-                            "submod_prox_two_counts_points in the norm of the weights");
+                            "submod_prox_points in the norm of the weights");
     }
     TRY(submodi_read_measure("settings.measure", x->batch.given.measure, &x->measure));
     return choose_method(x);
 }
 
-/* Checks that everything fits before it writes anything. */
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *direction,
                          submod_prox_info *info, submod_work *w)
 {
@@ -320,9 +316,8 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
     if (outcome < 0) {
         return outcome;
     }
-    TRY(put_all(x, prox, direction, false));
-    submod_status status = put_all(x, prox, direction, true);
-    return status ? status : outcome;
+    TRY(put_all(x, prox, direction));
+    return outcome;
 }
 
 submod_status submod_prox_hinge_layer(const submod_scores *scores, const submod_labels *labels,
@@ -333,10 +328,8 @@ submod_status submod_prox_hinge_layer(const submod_scores *scores, const submod_
                                       submod_prox_info *info, submod_work *work)
 {
     static const char who[] = "submod_prox_hinge_layer";
-    layer x = {.lambda = lambda, .prox = submod_prox_defaults()};
-    submod_status status =
-        submodi_read_settings(who, "submod_prox_defaults", prox_settings, &x.prox);
-    status = status ? status : start_layer(&x, scores, labels, lambda, settings);
+    layer x = {.lambda = lambda, .prox = prox_settings ? *prox_settings : submod_prox_defaults()};
+    submod_status status = start_layer(&x, scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
         return submodi_return(who, status);
     }

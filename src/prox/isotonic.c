@@ -1,7 +1,10 @@
-/* Isotonic regression by pooling adjacent violators. Each entry starts as its own block; a block
- * that does not lie below the one before it is merged with it. O(n).
- */
+/* Isotonic regression by pooling adjacent violators, and the proxes that follow from one sort and
+ * at most one regression: modular functions and functions of the cardinality. */
 #include "prox/isotonic.h"
+
+#include "base/internal.h"
+#include "base/sort.h"
+#include "prox/prox_internal.h"
 
 double submodi_block_level(size_t k, const double *x, double g, double lambda, double *s)
 {
@@ -16,27 +19,12 @@ double submodi_block_level(size_t k, const double *x, double g, double lambda, d
     return x[0] + (mean - g / lambda);
 }
 
-/* Whether block a, which stands before b, does not lie above it. Compares mean x - mean g / lambda,
- * times lambda, so that a small g still decides between equal x. */
-static int violates(const submodi_pool *a, const submodi_pool *b, double lambda)
-{
-    return lambda * (a->x - b->x) <= a->g - b->g;
-}
-
 void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
                       submodi_pool *pools, double *u, double *s)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
-        submodi_pool last = {.begin = i, .x = x[i], .g = g[i]};
-        while (count && violates(&pools[count - 1], &last, lambda)) {
-            const submodi_pool *before = &pools[--count];
-            double share = (double)(last.begin - before->begin) / (double)(i + 1 - before->begin);
-            last.x += share * (before->x - last.x);
-            last.g += share * (before->g - last.g);
-            last.begin = before->begin;
-        }
-        pools[count++] = last;
+        count = submodi_pool_add(pools, count, (submodi_pool){i, x[i], g[i], 1}, lambda);
     }
     for (size_t b = 0; b < count; b++) {
         size_t begin = pools[b].begin;
@@ -46,4 +34,152 @@ void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
             u[i] = value;
         }
     }
+}
+
+/* ---- modular functions: B(F) is one point, s, and u = x - s / lambda ---- */
+
+bool submodi_can_closed_form(const submod_fn *fn)
+{
+    return fn->modular;
+}
+
+static submod_status solve_modular(const submodi_prox_problem *p, double *u, double *s,
+                                   submod_work *w)
+{
+    size_t n = p->fn->n;
+    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
+    void *state = submodi_work_alloc(w, submodi_fn_state_size(p->fn), 1);
+    TRY(submodi_work_status(w));
+    submodi_ascending(order, n);
+    TRY(submodi_fn_greedy(p->fn, state, order, s));
+    for (size_t i = 0; i < n; i++) {
+        u[i] = p->x[i] - s[i] / p->lambda;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u, double *s,
+                                       submod_prox_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = solve_modular(p, u, s, submodi_scope_open(&scope, work));
+    info->oracle_calls = 1;
+    submodi_scope_close(&scope);
+    return status;
+}
+
+/* ---- F(A) = h(|A|) + w(A), h concave ----
+ *
+ * Moving x to x - w / lambda takes care of w. What is left treats all elements alike, so u falls
+ * along the order of x - w / lambda, and f is linear on all u that do. So one sort, one chain and
+ * one isotonic regression are enough.
+ *
+ * F({e}) is w(e) plus a constant, and only the order of these numbers matters. It matters beyond
+ * the digits of x: where lambda is so large that w / lambda drowns in x, u is x, but s, which is of
+ * the size of F, is no base unless ties are broken by w. So x - w / lambda is a sum of two doubles,
+ * rounded and the rest. */
+
+bool submodi_can_cardinality(const submod_fn *fn)
+{
+    return fn->cardinality;
+}
+
+/* x - w / lambda of each element, as a sum: key is the rounded one. */
+typedef struct keys {
+    double *key, *rest;
+} keys;
+
+static submod_status find_keys(const submodi_prox_problem *p, void *state, keys k)
+{
+    size_t n = p->fn->n;
+    double first = 0; /* F({0}): subtracted, because a large constant would drown x */
+    TRY(submodi_fn_reset(p->fn, state));
+    for (size_t e = 0; e < n; e++) {
+        double alone = 0;
+        TRY(submodi_fn_gain(p->fn, state, (int32_t)e, &alone));
+        first = e ? first : alone;
+        double less = (alone - first) / p->lambda;
+        double key = p->x[e] - less;
+        double taken = p->x[e] - key;
+        k.key[e] = key;
+        k.rest[e] = (p->x[e] - (key + taken)) + (taken - less);
+    }
+    return submodi_all_finite(k.key, n) ? SUBMOD_OK
+                                        : submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
+}
+
+/* Sorts order[0 .. k-1], elements with equal keys, by their rests. */
+static submod_status sort_by_rest(int32_t *order, size_t k, const double *rest, submod_work *w)
+{
+    double *values = submodi_work_alloc(w, k, sizeof *values);
+    int32_t *copy = submodi_work_alloc(w, k, sizeof *copy);
+    submodi_sorted sorted;
+    TRY(submodi_work_status(w));
+    for (size_t i = 0; i < k; i++) {
+        values[i] = rest[order[i]];
+        copy[i] = order[i];
+    }
+    if (submodi_sort_f64(values, k, w, &sorted) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (size_t i = 0; i < k; i++) {
+        order[i] = copy[submodi_sorted_index(&sorted, i)];
+    }
+    return SUBMOD_OK;
+}
+
+/* order = the elements by descending x - w / lambda: u falls along it. */
+static submod_status falling_order(size_t n, keys k, int32_t *order, submod_work *w)
+{
+    submodi_sorted sorted;
+    if (submodi_sort_f64(k.key, n, w, &sorted) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        order[i] = submodi_sorted_index(&sorted, i);
+    }
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        bool differ = false;
+        for (end = begin + 1; end < n && k.key[order[end]] == k.key[order[begin]]; end++) {
+            differ = differ || k.rest[order[end]] != k.rest[order[begin]];
+        }
+        if (differ) {
+            TRY(sort_by_rest(order + begin, end - begin, k.rest, w));
+        }
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status solve_cardinality(const submodi_prox_problem *p, double *u, double *s,
+                                       submod_work *w)
+{
+    size_t n = p->fn->n;
+    void *state = submodi_work_alloc(w, submodi_fn_state_size(p->fn), 1);
+    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
+    double *x = submodi_work_alloc(w, n, sizeof *x);
+    double *g = submodi_work_alloc(w, n, sizeof *g);
+    submodi_pool *pools = submodi_work_alloc(w, n, sizeof *pools);
+    TRY(submodi_work_status(w));
+    TRY(find_keys(p, state, (keys){x, g}));
+    TRY(falling_order(n, (keys){x, g}, order, w));
+    TRY(submodi_fn_chain(p->fn, state, order, n, g));
+    for (size_t i = 0; i < n; i++) {
+        x[i] = p->x[order[i]];
+    }
+    submodi_isotonic(n, x, g, p->lambda, pools, x, g);
+    for (size_t i = 0; i < n; i++) {
+        u[order[i]] = x[i];
+        s[order[i]] = g[i];
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_prox_cardinality(const submodi_prox_problem *p, double *u, double *s,
+                                       submod_prox_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = solve_cardinality(p, u, s, submodi_scope_open(&scope, work));
+    info->oracle_calls = 1;
+    submodi_scope_close(&scope);
+    return status;
 }

@@ -13,7 +13,7 @@
 
 #include "prox/corral.h"
 #include "prox/isotonic.h"
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 
 /* The loop, for any oracle. */
 typedef struct submodi_wolfe submodi_wolfe;

@@ -7,7 +7,7 @@
 
 #include "base/internal.h"
 #include "base/sort.h"
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 
 /* Rounding of user code: differences below this share of the sizes of gains and s, and a relative
  * gap below it, are accepted. */

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_PARTITION_H
 #define SUBMODI_PROX_PARTITION_H
 
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 #include "submod/flow.h"
 
 /* Some elements, consecutive in an order along which u falls. The cut's flow uses the last three

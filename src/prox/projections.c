@@ -12,7 +12,7 @@
 
 #include "base/internal.h"
 #include "base/sums.h"
-#include "prox/gap.h"
+#include "prox/prox_internal.h"
 
 /* The smallest relative gap required of a member as long as the sum's gap falls, and once it has
  * stalled. The latter is above (8 eps)^2 = 3e-30, where rounding begins. */

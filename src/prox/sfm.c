@@ -18,7 +18,7 @@
 
 #include "base/internal.h"
 #include "prox/combination.h"
-#include "prox/solver.h"
+#include "prox/prox_internal.h"
 #include <submod/prox.h>
 
 /* AUTO searches all subsets of up to this many elements if F calls user code and has no minimize
@@ -279,12 +279,8 @@ static submod_status by_projection(search *f)
     bool sum = f->info->method == SUBMOD_SFM_SUM;
     submod_prox_settings settings = prox_settings(f);
     submod_prox_info prox = {0};
-    submodi_prox_problem problem = {.who = "submod_sfm",
-                                    .fn = f->fn,
-                                    .x = f->zero,
-                                    .settings = &settings,
-                                    .enough = has_enough,
-                                    .enough_ctx = f};
+    submodi_prox_problem problem = {
+        .fn = f->fn, .x = f->zero, .settings = &settings, .enough = has_enough, .enough_ctx = f};
     double *u = submodi_work_alloc(f->work, f->n, sizeof *u);
     TRY(submodi_work_status(f->work));
     settings.method = sum ? SUBMOD_PROX_SUM : SUBMOD_PROX_MIN_NORM;

@@ -320,16 +320,17 @@ static uint64_t extension(const images *d)
 static uint64_t jaccard_prox(const images *d)
 {
     static double x[SCORES], u[SCORES], s[SCORES];
-    static float rough[SCORES];
+    static double rough[SCORES];
     submod_fn *fn = NULL;
     submod_prox_info info;
     fill(x, SCORES, 9);
     ck_assert_ok(submod_fn_jaccard(SCORES, d->bit, &fn));
     ck_assert_ok(submod_prox(fn, x, 0.01, u, s, NULL, &info, NULL));
-    submod_fn_free(fn);
     uint64_t hash = hash_of(hash_of(0, u, sizeof u), s, sizeof s);
-    ck_assert_ok(submod_prox_jaccard_histogram(SCORES, d->logit, d->bit, 0.01, 0.01, rough, NULL,
-                                               NULL, NULL));
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.accuracy = 0.01;
+    ck_assert_ok(submod_prox(fn, x, 0.01, rough, NULL, &settings, NULL, NULL));
+    submod_fn_free(fn);
     return hash_of(hash_of(hash, &info.gap, sizeof info.gap), rough, sizeof rough);
 }
 

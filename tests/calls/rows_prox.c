@@ -97,16 +97,6 @@ static submod_status prox_combination(call *c)
     return status;
 }
 
-static submod_status path(call *c)
-{
-    const double lambda[3] = {4, 2, 1.8};
-    submod_prox_settings settings = submod_prox_defaults();
-    settings.max_iterations = ITERATIONS;
-    return submod_prox_path(NEEDED(c->fn), NEEDED(c->data->x), NEEDED(lambda), 3,
-                            OPTIONAL(ARRAY(double, 3 * c->n)), OPTIONAL(ARRAY(double, 3 * c->n)),
-                            &settings, NULL, c->work);
-}
-
 /* start: the weights to start from are those of one row, or none. */
 static submod_status max_affine_from(call *c, int start)
 {
@@ -131,40 +121,23 @@ static submod_status max_affine_started(call *c)
     return max_affine_from(c, 3);
 }
 
-static submod_status jaccard_points(call *c)
-{
-    const call_data *d = c->data;
-    return submod_prox_jaccard_points(
-        d->pixels, NEEDED(d->x), NEEDED(d->marks), NEEDED(d->multiplicity), 2,
-        OPTIONAL(ARRAY(double, d->pixels)), OPTIONAL(ARRAY(double, d->pixels)),
-        OPTIONAL(PROX_INFO()), c->work);
-}
-
-static submod_status two_counts_points(call *c)
+static submod_status points(call *c)
 {
     const call_data *d = c->data;
     submod_measure measure = submod_tversky(0.7, 1.5);
-    return submod_prox_two_counts_points(
-        d->pixels, NEEDED(d->x), NEEDED(d->marks), NEEDED(d->weight), OPTIONAL(&measure), 2,
-        OPTIONAL(ARRAY(double, d->pixels)), OPTIONAL(ARRAY(double, d->pixels)),
-        OPTIONAL(PROX_INFO()), c->work);
+    const submod_points given = {d->pixels, NEEDED(d->x), NEEDED(d->marks), NEEDED(d->weight)};
+    return submod_prox_points(NEEDED(&given), OPTIONAL(&measure), 2,
+                              OPTIONAL(ARRAY(double, d->pixels)),
+                              OPTIONAL(ARRAY(double, d->pixels)), OPTIONAL(PROX_INFO()), c->work);
 }
 
-static submod_status jaccard_histogram(call *c)
+static submod_status prox_accuracy(call *c)
 {
-    const call_data *d = c->data;
-    return submod_prox_jaccard_histogram(d->pixels, NEEDED(d->scores), NEEDED(d->marks), 2, 4e-3,
-                                         OPTIONAL(ARRAY(float, d->pixels)), OPTIONAL(VALUE(double)),
-                                         OPTIONAL(PROX_INFO()), c->work);
-}
-
-static submod_status two_counts_histogram(call *c)
-{
-    const call_data *d = c->data;
-    submod_measure measure = submod_tversky(0.7, 1.5);
-    return submod_prox_two_counts_histogram(
-        d->pixels, NEEDED(d->scores), NEEDED(d->marks), OPTIONAL(&measure), 2, 4e-3,
-        OPTIONAL(ARRAY(float, d->pixels)), OPTIONAL(VALUE(double)), OPTIONAL(PROX_INFO()), c->work);
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.max_iterations = ITERATIONS;
+    settings.accuracy = 4e-3;
+    return submod_prox(NEEDED(c->fn), NEEDED(c->data->x), 2, OPTIONAL(ARRAY(double, c->n)),
+                       OPTIONAL(ARRAY(double, c->n)), &settings, OPTIONAL(PROX_INFO()), c->work);
 }
 
 static submod_status hinge_layer_by(call *c, submod_prox_method method)
@@ -255,7 +228,7 @@ static submod_status blocks(call *c)
                  ? status
                  : submod_prox_blocks(NEEDED(c->fn), NEEDED(c->data->x), 2, NEEDED(u),
                                       OPTIONAL(ARRAY(int32_t, c->n)), NULL, OPTIONAL(VALUE(size_t)),
-                                      NULL, OPTIONAL(VALUE(submod_blocks_info)), c->work);
+                                      NULL, OPTIONAL(PROX_INFO()), c->work);
     return status;
 }
 
@@ -273,27 +246,30 @@ static int32_t *some_blocks(call *c, size_t n)
 
 static submod_status vjp(call *c)
 {
-    enum { SIZE = CALL_SIDE * CALL_SIDE };
-    const call_data *d = c->data;
-    return submod_prox_vjp(SIZE, NEEDED(some_blocks(c, SIZE)), NEEDED(d->weight), 2, NEEDED(d->x),
-                           OPTIONAL(ARRAY(double, SIZE)), OPTIONAL(VALUE(double)),
-                           OPTIONAL(ARRAY(double, SIZE)), c->work);
-}
-
-static submod_status vjp_edges(call *c)
-{
     enum { SIZE = CALL_SIDE * CALL_SIDE, EDGES = 5 };
     const call_data *d = c->data;
     const int32_t tail[EDGES] = {0, 9, 8, 255, 4}, head[EDGES] = {9, 8, 255, 0, 4};
-    return submod_prox_vjp_edges(SIZE, NEEDED(some_blocks(c, SIZE)), NEEDED(d->weight), 2,
-                                 NEEDED(d->x), EDGES, NEEDED(tail), NEEDED(head), 0,
-                                 NEEDED(ARRAY(double, EDGES)), c->work);
+    const submod_prox_point point = {.n = SIZE,
+                                     .lambda = 2,
+                                     .block = NEEDED(some_blocks(c, SIZE)),
+                                     .u = NEEDED(d->weight),
+                                     .s = NEEDED(d->weight)};
+    const submod_prox_derivatives derivatives = {.by_x = ARRAY(double, SIZE),
+                                                 .by_lambda = VALUE(double),
+                                                 .by_modular = ARRAY(double, SIZE),
+                                                 .by_edge = ARRAY(double, EDGES),
+                                                 .edges = EDGES,
+                                                 .tail = NEEDED(tail),
+                                                 .head = NEEDED(head)};
+    return submod_prox_vjp(NEEDED(&point), NEEDED(d->x), NEEDED(&derivatives), c->work);
 }
 
 static submod_status vjp_function(call *c)
 {
-    return submod_prox_vjp_function(NEEDED(c->fn), NEEDED(some_blocks(c, c->n)), 2,
-                                    NEEDED(c->data->x), NEEDED(VALUE(double)), c->work);
+    const submod_prox_point point = {.n = c->n, .lambda = 2, .block = NEEDED(some_blocks(c, c->n))};
+    const submod_prox_derivatives derivatives = {.by_function = VALUE(double),
+                                                 .function = NEEDED(c->fn)};
+    return submod_prox_vjp(NEEDED(&point), NEEDED(c->data->x), NEEDED(&derivatives), c->work);
 }
 
 enum {
@@ -319,13 +295,10 @@ static const call_row rows[] = {
     {"submod_prox: hinge", EACH | CALL_FAST | CALL_CANCELS, prox_hinge},
     {"submod_prox: time limit", EACH | CALL_FAST, prox_time_limit},
     {"submod_prox: combination", LONG | CALL_SEVERAL, prox_combination},
-    {"submod_prox_path", LONG, path},
     {"submod_prox_max_affine", CALL_CANCELS, max_affine},
     {"submod_prox_max_affine: started", CALL_CANCELS, max_affine_started},
-    {"submod_prox_jaccard_points", CALL_PARALLEL, jaccard_points},
-    {"submod_prox_two_counts_points", CALL_PARALLEL, two_counts_points},
-    {"submod_prox_jaccard_histogram", CALL_PARALLEL, jaccard_histogram},
-    {"submod_prox_two_counts_histogram", CALL_PARALLEL, two_counts_histogram},
+    {"submod_prox: accuracy", WIDE, prox_accuracy},
+    {"submod_prox_points", CALL_PARALLEL, points},
     {"submod_prox_hinge_layer", CALL_PARALLEL, hinge_layer},
     {"submod_prox_hinge_layer: Algorithm 2", CALL_PARALLEL, hinge_layer_algorithm2},
     {"submod_sfm", LONG, sfm_auto},
@@ -336,6 +309,5 @@ static const call_row rows[] = {
     {"submod_certificate_check", LONG | CALL_SEVERAL, certificate},
     {"submod_prox_blocks", EACH | CALL_FAST | CALL_SEVERAL, blocks},
     {"submod_prox_vjp", 0, vjp},
-    {"submod_prox_vjp_edges", 0, vjp_edges},
-    {"submod_prox_vjp_function", EACH, vjp_function}};
+    {"submod_prox_vjp: function", EACH, vjp_function}};
 const call_table prox_calls = {rows, sizeof rows / sizeof *rows};

@@ -21,10 +21,14 @@ from generate_bindings import statements  # noqa: E402
 
 # failing.c has the first; the second returns what it is given.
 NOT_WRAPPED = {"submod_set_allocator", "submod_fail"}
-# Hands out what it has reached when it fails (prox.h).
-PARTLY_WRITTEN = {"submod_prox_path"}
+# Outputs that are unspecified after an error (prox.h).
+UNSPECIFIED = {
+    "submod_prox": {"u", "s"},
+    "submod_prox_points": {"u", "s"},
+    "submod_prox_hinge_layer": {"prox", "direction"},
+}
 # Outputs of as many elements as fn has; of the others the first is watched.
-WHOLE = {"submod_prox": {"u", "s"}, "submod_sfm": {"smallest", "largest", "s"}}
+WHOLE = {"submod_sfm": {"smallest", "largest", "s"}}
 HEAD = (
     "/* Written by tests/failures/wrap.py. */\n#include <submod.h>\n#include <submod/select.h>\n\n"
 )
@@ -71,6 +75,8 @@ def is_output(parameter: str, opaque: set[str]) -> bool:
 
 def watch(function: str, parameter: str, opaque: set[str]) -> str:
     name = name_of(parameter)
+    if name in UNSPECIFIED.get(function, ()):
+        return ""
     if name in WHOLE.get(function, ()):
         return f"    failing_watch(&turn, {name}, submod_fn_size(fn) * sizeof *{name});\n"
     if parameter.startswith("const submod_gradient *"):
@@ -90,8 +96,6 @@ def restore(taken: list[str]) -> str:
 def wrapper(name: str, taken: list[str], opaque: set[str]) -> str:
     names = [name_of(parameter) for parameter in taken]
     watched = "".join(watch(name, parameter, opaque) for parameter in taken)
-    if name in PARTLY_WRITTEN:
-        watched = ""
     if "double *x" in taken and "submod_optim_info *info" in taken:
         watched = restore(taken)
     return WRAPPER.format(

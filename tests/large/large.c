@@ -342,36 +342,41 @@ static void prox_case(void)
 {
     enum { VALUES = 4 };
     const size_t n = INT32_MAX;
-    if (!fits("prox of Jaccard by histogram", n, 5.0 * (double)n / GIB)) {
+    if (!fits("prox of Jaccard by histogram", n, 50.0 * (double)n / GIB)) {
         return;
     }
     const double value[VALUES] = {0.5, -0.25, 1, 0.125};
     const uint8_t kind[VALUES] = {1, 0, 0, 1};
     const double lambda = 1e-9, delta = 1e-4;
-    uint64_t multiplicity[VALUES];
-    double u[VALUES], error = 0;
-    float *x = malloc(n * sizeof *x);
+    double multiplicity[VALUES];
+    double u[VALUES];
+    double *x = malloc(n * sizeof *x), *rough = malloc(n * sizeof *rough);
+    submod_fn *fn = NULL;
+    submod_prox_info info = {.error = 0};
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.accuracy = delta;
     uint8_t *foreground = malloc(n);
-    submod_status status = x && foreground ? SUBMOD_OK : SUBMOD_ENOMEM;
+    submod_status status = x && rough && foreground ? SUBMOD_OK : SUBMOD_ENOMEM;
     for (size_t i = 0; !status && i < n; i++) {
-        x[i] = (float)value[i % VALUES];
+        x[i] = value[i % VALUES];
         foreground[i] = kind[i % VALUES];
     }
     for (size_t k = 0; k < VALUES; k++) {
-        multiplicity[k] = n / VALUES + (k < n % VALUES);
+        multiplicity[k] = (double)(n / VALUES + (k < n % VALUES));
     }
     status = status ? status
-                    : submod_prox_jaccard_points(VALUES, value, kind, multiplicity, lambda, u, NULL,
-                                                 NULL, NULL);
-    status = status ? status
-                    : submod_prox_jaccard_histogram(n, x, foreground, lambda, delta, x, &error,
-                                                    NULL, NULL);
-    bool good = !status && error <= delta;
+                    : submod_prox_points(&(submod_points){VALUES, value, kind, multiplicity}, NULL,
+                                         lambda, u, NULL, NULL, NULL);
+    status = status ? status : submod_fn_jaccard(n, foreground, &fn);
+    status = status ? status : submod_prox(fn, x, lambda, rough, NULL, &settings, &info, NULL);
+    submod_fn_free(fn);
+    bool good = !status && info.error <= delta;
     for (size_t i = 0; good && i < n; i++) {
-        good = fabs((double)x[i] - u[i % VALUES]) <= error + 1e-6;
+        good = fabs(rough[i] - u[i % VALUES]) <= info.error + 1e-6;
     }
     judge(good, status);
     free(x);
+    free(rough);
     free(foreground);
 }
 

@@ -37,19 +37,15 @@ END_TEST
 START_TEST(prox_calls)
 {
     submod_fn *fn = square_root();
-    double u[N] = {7}, lambda[1] = {1};
-    float x[N] = {1, 2, 3}, y[N] = {7};
-    const uint8_t foreground[N] = {1, 0, 1};
-    ck_assert_int_eq(submod_prox_path(NULL, vector, lambda, 1, u, NULL, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_path(fn, NULL, lambda, 1, u, NULL, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_path(fn, vector, NULL, 1, u, NULL, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
-    const double bad[3] = {0, NAN, INFINITY};
+    double u[N] = {7};
+    ck_assert_int_eq(submod_prox(NULL, vector, 1, u, NULL, NULL, NULL, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_prox(fn, NULL, 1, u, NULL, NULL, NULL, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_prox_points(NULL, NULL, 1, u, NULL, NULL, NULL), SUBMOD_EINVAL);
+    const double bad[3] = {-1, NAN, INFINITY};
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_lt(
-            submod_prox_jaccard_histogram(N, x, foreground, 1, bad[i], y, NULL, NULL, NULL), 0);
+        submod_prox_settings settings = submod_prox_defaults();
+        settings.accuracy = bad[i];
+        ck_assert_int_lt(submod_prox(fn, vector, 1, u, NULL, &settings, NULL, NULL), 0);
     }
     for (int missing = 0; missing < 5; missing++) {
         ck_assert_int_eq(
@@ -58,7 +54,7 @@ START_TEST(prox_calls)
                                    NULL, NULL, NULL),
             SUBMOD_EINVAL);
     }
-    ck_assert(u[0] == 7 && y[0] == 7);
+    ck_assert(u[0] == 7);
     submod_fn_free(fn);
 }
 END_TEST
@@ -68,35 +64,65 @@ START_TEST(derivatives)
     submod_fn *fn = square_root();
     const int32_t block[N] = {0, 1, 2}, ends[1] = {0};
     double by[N] = {7};
-    ck_assert_int_eq(submod_prox_vjp(N, NULL, vector, 1, vector, by, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .s = vector}, vector,
+                                     &(submod_prox_derivatives){.by_x = by}, NULL),
                      SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_vjp(N, block, vector, 1, NULL, by, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
-    for (int missing = 0; missing < 3; missing++) {
+    ck_assert_int_eq(
+        submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .block = block, .s = vector},
+                        NULL, &(submod_prox_derivatives){.by_x = by}, NULL),
+        SUBMOD_EINVAL);
+    for (int missing = 0; missing < 2; missing++) {
         ck_assert_int_eq(
-            submod_prox_vjp_edges(N, block, vector, 1, vector, 1, missing == 0 ? NULL : ends,
-                                  missing == 1 ? NULL : ends, 0, missing == 2 ? NULL : by, NULL),
+            submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .block = block, .u = vector},
+                            vector,
+                            &(submod_prox_derivatives){.by_edge = by,
+                                                       .edges = 1,
+                                                       .tail = missing == 0 ? NULL : ends,
+                                                       .head = missing == 1 ? NULL : ends},
+                            NULL),
             SUBMOD_EINVAL);
     }
     const double bad[N] = {1, NAN, 3};
     const int32_t below[1] = {-1}, above[1] = {N};
-    ck_assert_int_eq(submod_prox_vjp(0, block, vector, 1, vector, by, NULL, NULL, NULL),
+    ck_assert_int_eq(
+        submod_prox_vjp(&(submod_prox_point){.n = 0, .lambda = 1, .block = block, .s = vector},
+                        vector, &(submod_prox_derivatives){.by_x = by}, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_vjp(
+            &(submod_prox_point){.n = (size_t)1 << 31, .lambda = 1, .block = block, .s = vector},
+            vector, &(submod_prox_derivatives){.by_x = by}, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .block = block, .s = bad}, vector,
+                        &(submod_prox_derivatives){.by_x = by}, NULL),
+        SUBMOD_ENONFINITE);
+    ck_assert_int_eq(
+        submod_prox_vjp(
+            &(submod_prox_point){.n = N, .lambda = 1, .block = block, .u = bad}, vector,
+            &(submod_prox_derivatives){.by_edge = by, .edges = 1, .tail = ends, .head = ends},
+            NULL),
+        SUBMOD_ENONFINITE);
+    ck_assert_int_eq(
+        submod_prox_vjp(
+            &(submod_prox_point){.n = N, .lambda = 1, .block = block, .u = vector}, vector,
+            &(submod_prox_derivatives){.by_edge = by, .edges = 1, .tail = below, .head = ends},
+            NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_vjp(
+            &(submod_prox_point){.n = N, .lambda = 1, .block = block, .u = vector}, vector,
+            &(submod_prox_derivatives){.by_edge = by, .edges = 1, .tail = ends, .head = above},
+            NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_prox_vjp(&(submod_prox_point){.n = 2, .lambda = 1, .block = block},
+                                     vector, &(submod_prox_derivatives){.by_function = by}, NULL),
                      SUBMOD_EINVAL);
-    ck_assert_int_eq(
-        submod_prox_vjp((size_t)1 << 31, block, vector, 1, vector, by, NULL, NULL, NULL),
-        SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_vjp(N, block, bad, 1, vector, by, NULL, NULL, NULL),
-                     SUBMOD_ENONFINITE);
-    ck_assert_int_eq(submod_prox_vjp_edges(N, block, bad, 1, vector, 1, ends, ends, 0, by, NULL),
-                     SUBMOD_ENONFINITE);
-    ck_assert_int_eq(
-        submod_prox_vjp_edges(N, block, vector, 1, vector, 1, below, ends, 0, by, NULL),
-        SUBMOD_EINVAL);
-    ck_assert_int_eq(
-        submod_prox_vjp_edges(N, block, vector, 1, vector, 1, ends, above, 0, by, NULL),
-        SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_vjp_function(NULL, block, 1, vector, by, NULL), SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_vjp_function(fn, block, 1, vector, NULL, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_prox_vjp(NULL, vector, &(submod_prox_derivatives){.by_x = by}, NULL),
+                     SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .block = block},
+                                     vector, NULL, NULL),
+                     SUBMOD_EINVAL);
     ck_assert(by[0] == 7);
     submod_fn_free(fn);
 }
@@ -228,31 +254,6 @@ START_TEST(comms)
 }
 END_TEST
 
-/* lambdas near and far, up and down, by methods that start somewhere and by others: each entry is
- * the prox by itself. */
-START_TEST(paths)
-{
-    enum { COUNT = 4 };
-    const double lambda[COUNT] = {1, 1.1, 3, 1};
-    const submod_prox_method methods[] = {SUBMOD_PROX_AUTO, SUBMOD_PROX_MIN_NORM,
-                                          SUBMOD_PROX_CARDINALITY};
-    submod_fn *fn = square_root();
-    for (int m = 0; m < 3; m++) {
-        double u[COUNT * N], alone[N];
-        submod_prox_settings s = submod_prox_defaults();
-        s.method = methods[m];
-        ck_assert_int_ge(submod_prox_path(fn, vector, lambda, COUNT, u, NULL, &s, NULL, NULL), 0);
-        for (int k = 0; k < COUNT; k++) {
-            ck_assert_ok(submod_prox(fn, vector, lambda[k], alone, NULL, NULL, NULL, NULL));
-            for (int i = 0; i < N; i++) {
-                ck_assert_near(u[k * N + i], alone[i], 1e-6);
-            }
-        }
-    }
-    submod_fn_free(fn);
-}
-END_TEST
-
 START_TEST(gpu_workspaces)
 {
     const float x[1] = {0};
@@ -271,6 +272,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("arguments", certificates, prox_calls, derivatives, functions,
-                     numbers_of_prox_and_minimum, numbers_of_steps, maps, reports, comms, paths,
+                     numbers_of_prox_and_minimum, numbers_of_steps, maps, reports, comms,
                      gpu_workspaces);
 }

@@ -110,10 +110,10 @@ START_TEST(sizes_of_prox)
 {
     const double one[1] = {1};
     const uint8_t foreground[1] = {1};
-    const uint64_t pixels[1] = {1};
-    assert_error(
-        submod_prox_jaccard_points(beyond, one, foreground, pixels, 1, NULL, NULL, NULL, NULL),
-        SUBMOD_EINVAL, "2^31 - 1");
+    const double pixels[1] = {1};
+    assert_error(submod_prox_points(&(submod_points){beyond, one, foreground, pixels}, NULL, 1,
+                                    NULL, NULL, NULL, NULL),
+                 SUBMOD_EINVAL, "2^31 - 1");
     assert_error(submod_prox_max_affine(SIZE_MAX / 8, 2, one, one, one, 1, NULL, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "m * n is too large");
 }

@@ -90,7 +90,7 @@ START_TEST(boundaries_are_level_sets)
             bool done;
             random_vector(&rng, x, N, repeat % 2);
             submodi_prox_problem problem = {
-                .who = "test", .fn = fn, .x = x, .lambda = 1 + repeat, .settings = &settings};
+                .fn = fn, .x = x, .lambda = 1 + repeat, .settings = &settings};
             submod_work *w = submodi_scope_open(&scope, NULL);
             ck_assert_ok(submodi_projection_start(&p, &problem, &info, w));
             random_base(&p, &rng);

@@ -458,12 +458,12 @@ START_TEST(points_are_many_pixels)
         size_t count = 1 + submod_rng_below(&rng, POINTS), n = 0;
         double value[POINTS], u[POINTS], s[POINTS], x[MOST], all_u[MOST], all_s[MOST];
         uint8_t label[POINTS], fg[MOST];
-        uint64_t multiplicity[POINTS];
+        double multiplicity[POINTS];
         size_t point[MOST];
         make(trial % SHAPES, &rng, count, value, label);
         for (size_t k = 0; k < count; k++) {
-            multiplicity[k] = 1 + submod_rng_below(&rng, 20);
-            for (uint64_t i = 0; i < multiplicity[k]; i++, n++) {
+            multiplicity[k] = 1 + (double)submod_rng_below(&rng, 20);
+            for (int i = 0; i < (int)multiplicity[k]; i++, n++) {
                 x[n] = value[k];
                 fg[n] = label[k];
                 point[n] = k;
@@ -471,8 +471,8 @@ START_TEST(points_are_many_pixels)
         }
         double lambda = pow(10, 5 * submod_rng_uniform(&rng) - 3);
         submod_prox_info info, plain = prox(n, x, fg, lambda, all_u, all_s);
-        ck_assert_ok(submod_prox_jaccard_points(count, value, label, multiplicity, lambda, u, s,
-                                                &info, NULL));
+        ck_assert_ok(submod_prox_points(&(submod_points){count, value, label, multiplicity}, NULL,
+                                        lambda, u, s, &info, NULL));
         double scale = largest(x, n) + 1 / lambda;
         for (size_t i = 0; i < n; i++) {
             ck_assert_near(u[point[i]], all_u[i], 1e-13 * scale);
@@ -490,63 +490,70 @@ END_TEST
  * background value: s = 1/P and 0. */
 START_TEST(points_are_very_many_pixels)
 {
-    uint64_t many = UINT64_C(1) << 49;
+    const double many = 0x1p49;
     double u[2], s[2];
     submod_prox_info info;
-    ck_assert_ok(submod_prox_jaccard_points(2, (double[]){1, 0}, (uint8_t[]){1, 0},
-                                            (uint64_t[]){many, many}, 1, u, s, &info, NULL));
+    ck_assert_ok(submod_prox_points(
+        &(submod_points){2, (double[]){1, 0}, (uint8_t[]){1, 0}, (double[]){many, many}}, NULL, 1,
+        u, s, &info, NULL));
     ck_assert(s[0] == 0x1p-49 && s[1] == 0 && u[1] == 0);
-    uint64_t too_many[2] = {UINT64_C(1) << 53, 1}, none[2] = {1, 0};
-    ck_assert_int_eq(submod_prox_jaccard_points(2, (double[]){1, 0}, (uint8_t[]){1, 0}, too_many, 1,
-                                                u, s, &info, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_jaccard_points(2, (double[]){1, 0}, (uint8_t[]){1, 0}, none, 1, u,
-                                                s, &info, NULL),
-                     SUBMOD_EINVAL);
+    const double none[2] = {1, 0};
+    ck_assert_int_eq(
+        submod_prox_points(&(submod_points){2, (double[]){1, 0}, (uint8_t[]){1, 0}, none}, NULL, 1,
+                           u, s, &info, NULL),
+        SUBMOD_EINVAL);
     /* Each number is fine, and the sum of all pixels overflows. */
-    ck_assert_int_eq(submod_prox_jaccard_points(2, (double[]){1e294, 2e294}, (uint8_t[]){1, 0},
-                                                (uint64_t[]){many, many}, 1e-294, u, s, &info,
-                                                NULL),
+    ck_assert_int_eq(submod_prox_points(&(submod_points){2, (double[]){1e294, 2e294},
+                                                         (uint8_t[]){1, 0}, (double[]){many, many}},
+                                        NULL, 1e-294, u, s, &info, NULL),
                      SUBMOD_ENUMERIC);
-    ck_assert_ok(submod_prox_jaccard_points(0, NULL, NULL, NULL, 1, NULL, NULL, &info, NULL));
+    ck_assert_ok(submod_prox_points(&(submod_points){0, NULL, NULL, NULL}, NULL, 1, NULL, NULL,
+                                    &info, NULL));
     ck_assert(info.primal == 0 && info.gap == 0);
 }
 END_TEST
+
+/* The prox up to an accuracy, by histogram. */
+static submod_status rough_prox(size_t n, const double *x, const uint8_t *fg, double lambda,
+                                double accuracy, double *u, submod_prox_info *info)
+{
+    submod_fn *fn = NULL;
+    submod_prox_settings settings = exact();
+    settings.accuracy = accuracy;
+    ck_assert_ok(submod_fn_jaccard(n, fg, &fn));
+    submod_status status = submod_prox(fn, x, lambda, u, NULL, &settings, info, NULL);
+    submod_fn_free(fn);
+    return status;
+}
 
 START_TEST(histogram_keeps_its_word)
 {
     enum { N = 2000 };
     submod_rng rng;
     submod_rng_seed(&rng, 8);
-    float x[N], u[N];
-    double wide[N], best[N], far = 0;
+    double x[N], best[N], u[N], far = 0;
     uint8_t fg[N];
     for (int trial = 0; trial < repeats(200); trial++) {
-        make(trial % SHAPES, &rng, N, wide, fg);
-        for (size_t i = 0; i < N; i++) {
-            x[i] = (float)wide[i];
-            wide[i] = (double)x[i];
+        make(trial % SHAPES, &rng, N, x, fg);
+        double lambda = pow(10, 5 * submod_rng_uniform(&rng) - 4);
+        double accuracy = pow(10, -1 - 3 * submod_rng_uniform(&rng));
+        submod_prox_info info, plain = prox(N, x, fg, lambda, best, NULL);
+        submod_status status = rough_prox(N, x, fg, lambda, accuracy, u, &info);
+        if (status == SUBMOD_EUNSUPPORTED) { /* too many bins for a wide range */
+            continue;
         }
-        double lambda = pow(10, 5 * submod_rng_uniform(&rng) - 4), error;
-        double delta = pow(10, -1 - 3 * submod_rng_uniform(&rng));
-        submod_prox_info info, plain = prox(N, wide, fg, lambda, best, NULL);
-        submod_status status =
-            submod_prox_jaccard_histogram(N, x, fg, lambda, delta, u, &error, &info, NULL);
-        /* More than delta only where a float has no room for it. */
-        double room = 0x1p-24 * (largest(wide, N) + 1 / lambda);
-        ck_assert_int_eq(status, error <= delta ? SUBMOD_OK : SUBMOD_INACCURATE);
-        ck_assert_double_le(error, room < delta / 2 ? delta : delta + room);
+        ck_assert_ok(status);
+        ck_assert(info.error > 0 && info.error <= accuracy);
         double distance = 0, primal;
         submod_fn *fn = NULL;
         ck_assert_ok(submod_fn_jaccard(N, fg, &fn));
         for (size_t i = 0; i < N; i++) {
-            ck_assert_near((double)u[i], best[i], error + 1e-12);
-            far = fmax(far, fabs((double)u[i] - best[i]) / delta);
-            distance += ((double)u[i] - wide[i]) * ((double)u[i] - wide[i]);
-            best[i] = (double)u[i];
+            ck_assert_near(u[i], best[i], info.error + 1e-12);
+            far = fmax(far, fabs(u[i] - best[i]) / accuracy);
+            distance += (u[i] - x[i]) * (u[i] - x[i]);
         }
         /* primal is that of the u returned, dual is below the optimum */
-        ck_assert_ok(submod_lovasz(fn, best, &primal, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
+        ck_assert_ok(submod_lovasz(fn, u, &primal, NULL, NULL, SUBMOD_TIES_AVERAGE, NULL));
         primal += lambda / 2 * distance;
         submod_fn_free(fn);
         ck_assert_near(info.primal, primal, 1e-11 * (1 + fabs(primal)));
@@ -557,47 +564,70 @@ START_TEST(histogram_keeps_its_word)
 }
 END_TEST
 
-/* A delta wider than the range of x costs no more than half that range. */
+/* An accuracy wider than the range of x costs no more than half that range. */
 START_TEST(histogram_with_a_wide_delta)
 {
-    const float x[3] = {1, 1.5F, 2}, same[3] = {5, 5, 5};
+    const double x[3] = {1, 1.5, 2}, same[3] = {5, 5, 5};
     const uint8_t fg[3] = {1, 0, 0};
-    float u[3];
-    double error;
+    double u[3];
+    submod_prox_info info;
     for (int digits = 0; digits < 300; digits += 30) {
-        double delta = pow(10, digits);
-        ck_assert_ok(submod_prox_jaccard_histogram(3, x, fg, 1, delta, u, &error, NULL, NULL));
-        ck_assert(error <= 0.5000001);
-        ck_assert_ok(submod_prox_jaccard_histogram(3, same, fg, 1, delta, u, &error, NULL, NULL));
-        ck_assert(error <= 1e-6); /* rounding to float */
+        double accuracy = pow(10, digits);
+        ck_assert_ok(rough_prox(3, x, fg, 1, accuracy, u, &info));
+        ck_assert(info.error <= 0.5000001);
+        ck_assert_ok(rough_prox(3, same, fg, 1, accuracy, u, &info));
+        ck_assert(info.error <= 1e-13); /* rounding */
+    }
+}
+END_TEST
+
+/* With the hinge, the error still holds for u, and the gap is that of the hinge. */
+START_TEST(histogram_with_the_hinge)
+{
+    enum { N = 500 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 9);
+    double x[N], u[N], s[N], v[N];
+    uint8_t fg[N];
+    submod_fn *fn = NULL;
+    submod_prox_settings settings = exact();
+    settings.hinge = 1;
+    for (int trial = 0; trial < repeats(50); trial++) {
+        submod_prox_info info, plain;
+        make(0, &rng, N, x, fg);
+        double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 4);
+        ck_assert_ok(submod_fn_jaccard(N, fg, &fn));
+        settings.accuracy = 0;
+        ck_assert_ok(submod_prox(fn, x, lambda, v, NULL, &settings, &plain, NULL));
+        ck_assert(plain.error == 0);
+        settings.accuracy = 1e-2;
+        ck_assert_ok(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL));
+        for (size_t i = 0; i < N; i++) {
+            ck_assert_near(u[i], v[i], info.error + 1e-12);
+            ck_assert(s[i] >= 0);
+        }
+        ck_assert_double_ge(info.primal, plain.primal - 1e-11 * (1 + fabs(plain.primal)));
+        ck_assert_double_le(info.dual, plain.primal + 1e-11 * (1 + fabs(plain.primal)));
+        submod_fn_free(fn);
     }
 }
 END_TEST
 
 START_TEST(histogram_special_cases)
 {
-    float x[3] = {0, 1, 1e30F}, u[3] = {7, 7, 7};
-    uint8_t fg[3] = {0, 1, 0};
-    double error;
-    ck_assert_int_eq(submod_prox_jaccard_histogram(3, x, fg, 1, 0.1, u, &error, NULL, NULL),
-                     SUBMOD_EUNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(submod_last_error(), "bins"));
+    double x[3] = {0, 1, 1e30}, u[3];
+    const uint8_t fg[3] = {0, 1, 0};
+    submod_prox_info info;
+    assert_error(rough_prox(3, x, fg, 1, 0.1, u, &info), SUBMOD_EUNSUPPORTED, "bins");
     x[2] = NAN;
-    ck_assert_int_eq(submod_prox_jaccard_histogram(3, x, fg, 1, 0.1, u, &error, NULL, NULL),
-                     SUBMOD_ENONFINITE);
-    ck_assert_int_eq(submod_prox_jaccard_histogram(2, x, fg, 1, 0, u, &error, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_jaccard_histogram(2, x, fg, 0, 1, u, &error, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert(u[0] == 7 && u[2] == 7);
-    /* u near 2^24 has no room for 0.1 */
-    x[0] = 0x1p24F;
-    x[1] = 0x1p24F + 2;
-    ck_assert_int_eq(submod_prox_jaccard_histogram(2, x, fg, 1.7, 0.01, u, &error, NULL, NULL),
-                     SUBMOD_INACCURATE);
-    ck_assert_double_gt(error, 0.01);
-    ck_assert_ok(submod_prox_jaccard_histogram(0, NULL, NULL, 1, 1, NULL, &error, NULL, NULL));
-    ck_assert(error == 0);
+    assert_error(rough_prox(3, x, fg, 1, 0.1, u, &info), SUBMOD_ENONFINITE, "x[2]");
+    assert_error(rough_prox(2, x, fg, 1, -1, u, &info), SUBMOD_EINVAL, "accuracy");
+    assert_error(rough_prox(2, x, fg, 1, INFINITY, u, &info), SUBMOD_ENONFINITE, "accuracy");
+    /* u near 2^54 has no room for 0.1 */
+    x[0] = 0x1p54;
+    x[1] = 0x1p54 + 4;
+    ck_assert_int_eq(rough_prox(2, x, fg, 1.7, 0.01, u, &info), SUBMOD_INACCURATE);
+    ck_assert_double_gt(info.error, 0.01);
 }
 END_TEST
 
@@ -760,10 +790,10 @@ END_TEST
 
 START_TEST(bad_input)
 {
-    double x[2] = {1, 1e308}, u[2] = {7, 7}, s[2];
+    double x[2] = {1, 1e308}, u[2], s[2];
     uint8_t fg[2] = {1, 0};
-    uint64_t one[2] = {1, 1};
-    float scores[2] = {0, INFINITY}, z[2] = {7, 7};
+    const double one[2] = {1, 1};
+    float scores[2] = {0, INFINITY}, z[2];
     submod_fn *fn = NULL, *other = NULL;
     submod_prox_settings settings = exact();
     ck_assert_ok(submod_fn_jaccard(2, fg, &fn));
@@ -774,17 +804,18 @@ START_TEST(bad_input)
     x[1] = 2;
     ck_assert_int_eq(submod_prox(fn, x, 1e-320, u, s, &settings, NULL, NULL), SUBMOD_ENUMERIC);
     ck_assert_int_eq(submod_prox(fn, x, 1e308, u, s, &settings, NULL, NULL), SUBMOD_ENUMERIC);
-    ck_assert_int_eq(submod_prox_jaccard_points(2, NULL, fg, one, 1, u, s, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_jaccard_points(2, x, fg, one, -1, u, s, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_jaccard_points(2, x, fg, one, NAN, u, s, NULL, NULL),
-                     SUBMOD_ENONFINITE);
+    ck_assert_int_eq(
+        submod_prox_points(&(submod_points){2, NULL, fg, one}, NULL, 1, u, s, NULL, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_points(&(submod_points){2, x, fg, one}, NULL, -1, u, s, NULL, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_points(&(submod_points){2, x, fg, one}, NULL, NAN, u, s, NULL, NULL),
+        SUBMOD_ENONFINITE);
     x[0] = INFINITY;
-    ck_assert_int_eq(submod_prox_jaccard_points(2, x, fg, one, 1, u, s, NULL, NULL),
+    ck_assert_int_eq(submod_prox_points(&(submod_points){2, x, fg, one}, NULL, 1, u, s, NULL, NULL),
                      SUBMOD_ENONFINITE);
-    ck_assert_int_eq(submod_prox_jaccard_histogram(2, NULL, fg, 1, 1, z, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
     submod_scores in = submod_scores_f32(scores, 1, 1, 2), two = submod_scores_f32(scores, 1, 2, 1);
     submod_labels truth = submod_labels_u8(fg, 1, 2), short_truth = submod_labels_u8(fg, 1, 1);
     submod_gradient to = submod_gradient_dense(z, 1, 2);
@@ -807,7 +838,6 @@ START_TEST(bad_input)
     fg[1] = 2;
     ck_assert_int_eq(submod_prox_hinge_layer(&in, &truth, 1, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_EINVAL);
-    ck_assert(u[0] == 7 && u[1] == 7 && z[0] == 7 && z[1] == 7);
     in.pixels = truth.pixels = 0;
     ck_assert_ok(submod_prox_hinge_layer(&in, &truth, 1, &to, &to, NULL, NULL, NULL, NULL));
     submod_fn_free(fn);
@@ -819,17 +849,16 @@ END_TEST
 START_TEST(overflow_with_multiplicities)
 {
     const double x[2] = {1e308, 0.9e308};
-    const uint64_t once[2] = {1, 1};
-    double u[2] = {7, 7}, s[2];
-    ck_assert_int_eq(submod_prox_jaccard_points(2, x, (uint8_t[]){1, 0}, once, 1, u, s, NULL, NULL),
+    const double once[2] = {1, 1};
+    double u[2], s[2];
+    ck_assert_int_eq(submod_prox_points(&(submod_points){2, x, (uint8_t[]){1, 0}, once}, NULL, 1, u,
+                                        s, NULL, NULL),
                      SUBMOD_ENUMERIC);
-    ck_assert(u[0] == 7);
 }
 END_TEST
 
-/* The method writes to the caller itself. So whatever fails must fail before: the range, u, the
- * objective. */
-START_TEST(overflow_leaves_outputs_alone)
+/* The range, u or the objective overflows: an error or a finite result. */
+START_TEST(overflow_is_an_error)
 {
     const struct {
         double x[3], lambda;
@@ -840,7 +869,7 @@ START_TEST(overflow_leaves_outputs_alone)
     ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){1, 0, 0}, &fn));
     size_t failed = 0;
     for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
-        double u[3] = {7, 7, 7}, s[3] = {8, 8, 8};
+        double u[3], s[3];
         submod_prox_settings settings = exact();
         submod_prox_info info = {.primal = 9};
         settings.hinge = k % 2 == 1;
@@ -849,7 +878,7 @@ START_TEST(overflow_leaves_outputs_alone)
         ck_assert(status >= 0 || status == SUBMOD_ENUMERIC);
         failed += status < 0;
         for (int i = 0; i < 3; i++) {
-            ck_assert(status < 0 ? u[i] == 7 && s[i] == 8 : isfinite(u[i]) && isfinite(s[i]));
+            ck_assert(status < 0 || (isfinite(u[i]) && isfinite(s[i])));
         }
         ck_assert(status < 0 ? info.primal == 9 : isfinite(info.primal));
     }
@@ -880,14 +909,9 @@ START_TEST(memory_runs_out)
     for (; status == SUBMOD_ENOMEM; refused += status == SUBMOD_ENOMEM) {
         submod_prox_settings settings = exact();
         submod_prox_info info = {.primal = 9};
-        for (int i = 0; i < COUNT; i++) {
-            u[i] = s[i] = 7;
-        }
         allocations.left = refused;
         status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
-        for (int i = 0; status != SUBMOD_OK && i < COUNT; i++) {
-            ck_assert(u[i] == 7 && s[i] == 7 && info.primal == 9);
-        }
+        ck_assert(status == SUBMOD_OK || info.primal == 9);
         ck_assert_int_eq(allocations.live, before);
     }
     ck_assert_int_eq(status, SUBMOD_OK);
@@ -904,7 +928,7 @@ int main(void)
         "prox_jaccard", overflow_with_multiplicities, brute_force, larger_instances, laws, limits,
         special_cases, work_is_bounded, same_bits_for_any_number_of_threads, points_are_many_pixels,
         points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
-        histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
+        histogram_with_the_hinge, histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
         layer_gives_the_gradient_on_a_linear_piece, layer_of_large_images_without_foreground,
-        levels_below_rounding, bad_input, overflow_leaves_outputs_alone, memory_runs_out);
+        levels_below_rounding, bad_input, overflow_is_an_error, memory_runs_out);
 }

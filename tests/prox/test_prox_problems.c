@@ -365,23 +365,23 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
     ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan; it must be finite");
-    t.method = (submod_prox_method)13;
+    t.method = (submod_prox_method)14;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     ck_assert_str_eq(submod_last_error(),
-                     "submod_prox: method = 13 is unknown; see submod_prox_method");
+                     "submod_prox: method = 14 is unknown; see submod_prox_method");
     t.method = (submod_prox_method)-1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t = d;
     t.tolerance = -1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
-    ck_assert_str_eq(submod_last_error(), "submod_prox: tolerance = -1 must be finite and >= 0");
+    ck_assert_str_eq(submod_last_error(), "submod_prox: tolerance = -1 must be >= 0");
     t.tolerance = NAN;
-    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    REFUSES(SUBMOD_ENONFINITE, fn, x, 1, u, s, &t);
     t = d;
     t.time_limit = -1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t.time_limit = NAN;
-    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    REFUSES(SUBMOD_ENONFINITE, fn, x, 1, u, s, &t);
     t = d;
     t.method = SUBMOD_PROX_CLOSED_FORM;
     REFUSES(SUBMOD_EUNSUPPORTED, fn, x, 1, u, s, &t);
@@ -397,7 +397,7 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENUMERIC, fn, x, 1e-310, u, s, NULL);
     REFUSES(SUBMOD_ENUMERIC, jaccard, ((double[]){1e300, -1e300, 0}), 1e10, u, s, NULL);
 #undef REFUSES
-    ck_assert(u[0] == 7 && s[0] == 7 && info.primal == 7);
+    ck_assert(info.primal == 7);
     ck_assert_ok(submod_prox(fn, x, 1, NULL, NULL, NULL, NULL, NULL));
     submod_fn_free(fn);
     submod_fn_free(custom);

@@ -47,10 +47,11 @@ START_TEST(prox_settings)
     s = submod_prox_defaults();
     s.tolerance = -1;
     assert_error(submod_prox(sqrt_fn, x, 1, u, NULL, &s, &info, NULL), SUBMOD_EINVAL,
-                 "tolerance = -1 must be finite and >= 0");
+                 "tolerance = -1 must be >= 0");
     s = submod_prox_defaults();
     s.time_limit = NAN;
-    assert_error(submod_prox(sqrt_fn, x, 1, u, NULL, &s, &info, NULL), SUBMOD_EINVAL, "time_limit");
+    assert_error(submod_prox(sqrt_fn, x, 1, u, NULL, &s, &info, NULL), SUBMOD_ENONFINITE,
+                 "time_limit");
     s = submod_prox_defaults();
     s.method = SUBMOD_PROX_JACCARD;
     assert_error(submod_prox(coverage, x, 1, u, NULL, &s, &info, NULL), SUBMOD_EUNSUPPORTED,
@@ -165,16 +166,20 @@ END_TEST
 START_TEST(points)
 {
     const uint8_t mask[N] = {1, 0, 1};
-    const uint64_t none[N] = {1, 0, 1}, all[N] = {UINT64_MAX, 1, 1}, one[N] = {1, 1, 1};
+    const double none[N] = {1, 0, 1}, all[N] = {0x1p64, 1, 1}, one[N] = {1, 1, 1};
     double u[N];
-    assert_error(submod_prox_jaccard_points(N, x, mask, none, 1, u, NULL, NULL, NULL),
-                 SUBMOD_EINVAL, "multiplicity[1] = 0");
-    assert_error(submod_prox_jaccard_points(N, x, mask, all, 1, u, NULL, NULL, NULL), SUBMOD_EINVAL,
-                 "their sum <= 2^53");
-    assert_error(submod_prox_jaccard_points((size_t)1 << 31, x, mask, one, 1, u, NULL, NULL, NULL),
+    assert_error(
+        submod_prox_points(&(submod_points){N, x, mask, none}, NULL, 1, u, NULL, NULL, NULL),
+        SUBMOD_EINVAL, "multiplicity[1] = 0");
+    assert_error(
+        submod_prox_points(&(submod_points){N, x, mask, all}, NULL, 1, u, NULL, NULL, NULL),
+        SUBMOD_ENUMERIC, "multiplicity[2] = 1 must be at least 2^-52");
+    assert_error(submod_prox_points(&(submod_points){(size_t)1 << 31, x, mask, one}, NULL, 1, u,
+                                    NULL, NULL, NULL),
                  SUBMOD_EINVAL, "must be <= 2^31 - 1");
-    assert_error(submod_prox_jaccard_points(N, nan_x, mask, one, 1, u, NULL, NULL, NULL),
-                 SUBMOD_ENONFINITE, "value[1] is nan");
+    assert_error(
+        submod_prox_points(&(submod_points){N, nan_x, mask, one}, NULL, 1, u, NULL, NULL, NULL),
+        SUBMOD_ENONFINITE, "value[1] is nan");
 }
 END_TEST
 
@@ -202,12 +207,19 @@ START_TEST(derivatives)
     const int32_t block[N] = {0, 1, 2};
     const double huge[N] = {1e300, 1, 1};
     double by[N] = {7}, by_t = 7;
-    assert_error(submod_prox_vjp_function(large, block, 1, huge, &by_t, NULL), SUBMOD_ENUMERIC,
-                 "G v / lambda overflows");
-    assert_error(submod_prox_vjp(N, block, zero, 1e-10, huge, NULL, NULL, by, NULL),
-                 SUBMOD_ENUMERIC, "v / lambda overflows");
-    assert_error(submod_prox_vjp(N, block, huge, 1, huge, NULL, &by_t, NULL, NULL), SUBMOD_ENUMERIC,
-                 "s v / lambda^2 overflows");
+    assert_error(submod_prox_vjp(
+                     &(submod_prox_point){.n = submod_fn_size(large), .lambda = 1, .block = block},
+                     huge, &(submod_prox_derivatives){.by_function = &by_t, .function = large},
+                     NULL),
+                 SUBMOD_ENUMERIC, "G v / lambda overflows");
+    assert_error(
+        submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1e-10, .block = block, .s = zero},
+                        huge, &(submod_prox_derivatives){.by_modular = by}, NULL),
+        SUBMOD_ENUMERIC, "v / lambda overflows");
+    assert_error(
+        submod_prox_vjp(&(submod_prox_point){.n = N, .lambda = 1, .block = block, .s = huge}, huge,
+                        &(submod_prox_derivatives){.by_lambda = &by_t}, NULL),
+        SUBMOD_ENUMERIC, "s v / lambda^2 overflows");
     submod_fn_free(large);
 }
 END_TEST

@@ -265,7 +265,6 @@ static void *at_the_edge(size_t bytes)
 
 enum { RACED = 16, TRIES = FEWER ? 5000 : 100000 };
 static double *raced_f64;
-static float *raced_f32;
 static uint8_t *raced_labels;
 static atomic_int race_over;
 
@@ -273,10 +272,8 @@ static void *keep_changing(void *unused)
 {
     while (!atomic_load(&race_over)) {
         *(volatile double *)raced_f64 = NAN;
-        *(volatile float *)raced_f32 = NAN;
         *(volatile uint8_t *)raced_labels = 9;
         *(volatile double *)raced_f64 = 0;
-        *(volatile float *)raced_f32 = 0;
         *(volatile uint8_t *)raced_labels = 0;
     }
     return unused;
@@ -305,7 +302,6 @@ START_TEST(changing_input)
     submod_confusion *c = NULL;
     pthread_t thread;
     raced_f64 = memset(at_the_edge(RACED * sizeof(double)), 0, RACED * sizeof(double));
-    raced_f32 = memset(at_the_edge(RACED * sizeof(float)), 0, RACED * sizeof(float));
     raced_labels = memset(at_the_edge(RACED), 0, RACED);
     const submod_labels t = submod_labels_u8(raced_labels, 1, RACED);
     ck_assert_ok(submod_confusion_create(2, &c, NULL));
@@ -315,9 +311,12 @@ START_TEST(changing_input)
         int status = submod_fn_modular(RACED, raced_f64, &fn);
         ck_assert(status == SUBMOD_OK || status == SUBMOD_ENONFINITE);
         submod_fn_free(fn);
-        float u[RACED];
-        status =
-            submod_prox_jaccard_histogram(RACED, raced_f32, prediction, 1, 1, u, NULL, NULL, NULL);
+        double u[RACED];
+        submod_prox_settings settings = submod_prox_defaults();
+        settings.accuracy = 1;
+        ck_assert_ok(submod_fn_jaccard(RACED, prediction, &fn));
+        status = submod_prox(fn, raced_f64, 1, u, NULL, &settings, NULL, NULL);
+        submod_fn_free(fn);
         ck_assert(status != SUBMOD_EINVAL && status != SUBMOD_ENOMEM);
         status = submod_confusion_add(c, &p, &t);
         ck_assert(status == SUBMOD_OK || status == SUBMOD_EINVAL);
@@ -551,7 +550,7 @@ START_TEST(prox_that_overflows_a_float)
 }
 END_TEST
 
-/* One number that is too large among many is enough, wherever it is, and nothing is written. */
+/* One number that is too large among many is enough, wherever it is. */
 START_TEST(one_prox_that_overflows_a_float)
 {
     enum { IMAGES = 2, PIXELS = 1100 }; /* of several tiles */
@@ -565,14 +564,10 @@ START_TEST(one_prox_that_overflows_a_float)
     for (size_t k = 0; k < 4; k++) {
         for (size_t i = 0; i < IMAGES * PIXELS; i++) {
             score[i] = i == places[k] ? -3e38F : 0;
-            moved[i] = slope[i] = 7;
         }
         u.scale = 2;
         assert_error(submod_prox_hinge_layer(&scores, &labels, 1, &u, &g, NULL, NULL, NULL, NULL),
                      SUBMOD_ENUMERIC, "overflows a float");
-        for (size_t i = 0; i < IMAGES * PIXELS; i++) {
-            ck_assert(moved[i] == 7 && slope[i] == 7);
-        }
         u.scale = 1;
         ck_assert_ok(submod_prox_hinge_layer(&scores, &labels, 1, &u, &g, NULL, NULL, NULL, NULL));
         ck_assert(moved[places[k]] == -3e38F && slope[places[k]] == 0);

@@ -1,0 +1,150 @@
+/* What the proximal methods share: their problem, the table of methods, the objectives of a result,
+ * and Algorithm 2. */
+#ifndef SUBMODI_PROX_INTERNAL_H
+#define SUBMODI_PROX_INTERNAL_H
+
+#include <float.h>
+#include <math.h>
+
+#include "submod/fn_internal.h"
+#include <submod/prox.h>
+
+/* The extension f at u (with the hinge, at max(u, 0)), compared with a base s. */
+typedef struct submodi_extension {
+    bool known;
+    double value;  /* f(u) */
+    double excess; /* f(u) - <s, u>, summed so that it does not cancel */
+    double size;   /* size of the terms of that sum: rounding is relative to it */
+} submodi_extension;
+
+/* What an iterative method shows to a caller that decides when to stop: the present base s
+ * by element and, if the method has a greedy order at hand, that order and the gains along it. The
+ * view may be of one part of a problem only: its element i is sequence[begin + i] of the whole. */
+typedef struct submodi_view {
+    size_t n;
+    const double *s;
+    const int32_t *order; /* NULL: there is none */
+    const double *gains;
+    double sigma;            /* the unit of s and gains */
+    const int32_t *sequence; /* NULL: 0, 1, .. */
+    size_t begin;
+    double before;    /* F of the elements in the parts before this one, minus F(empty) */
+    double low, high; /* every entry of lambda u lies between them */
+} submodi_view;
+
+/* Checked: x finite, lambda > 0, settings in range. */
+typedef struct submodi_prox_problem {
+    const submod_fn *fn;
+    const double *x;
+    double lambda;
+    const submod_prox_settings *settings;
+    /* A method that knows the extension at the final u and s without a sort stores it here; with
+     * the hinge, u and s are then those of the hinge. NULL if it is not needed. */
+    submodi_extension *extension;
+    /* Empty at first. A method that knows s as a combination stores it here. NULL if it is not
+     * needed. The caller's own, settings->combination, is only read: the call may still fail. */
+    submod_combination *found;
+    /* Ends an iterative method when it returns true. NULL: the gap alone decides. */
+    bool (*enough)(void *ctx, const submodi_view *view);
+    void *enough_ctx;
+} submodi_prox_problem;
+
+/* A method: fills u and s (never NULL) and the counts in info, which starts at zero. prox.c
+ * composes the result with the hinge, computes primal, dual and gap, and sets method and time.
+ * Scratch memory is taken from a scope on work. */
+typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
+                                         submod_prox_info *info, submod_work *work);
+
+/* Whether a method can handle a function. */
+typedef bool submodi_prox_can(const submod_fn *fn);
+
+submodi_prox_can submodi_can_closed_form, submodi_can_cardinality, submodi_can_own,
+    submodi_can_jaccard, submodi_can_two_counts, submodi_can_chain, submodi_can_sum,
+    submodi_can_cut, submodi_can_decompose, submodi_can_any;
+submodi_prox_solve submodi_prox_closed_form, submodi_prox_cardinality, submodi_prox_own,
+    submodi_prox_counts, submodi_prox_chain, submodi_prox_sum, submodi_prox_cut,
+    submodi_prox_decompose, submodi_prox_min_norm, submodi_prox_algorithm2,
+    submodi_prox_algorithm2_loop, submodi_prox_algorithm2_printed;
+
+/* Whether the parts of a sum make it easier than the whole; false also when memory runs out. */
+submodi_prox_can submodi_sum_is_easier;
+
+/* For methods that split a problem: the first method but SUM that can handle a part. Sets
+ * info->method. */
+submodi_prox_solve submodi_prox_by_itself;
+
+/* Reports how far an iterative method has come. */
+static inline void submodi_tell_progress(const submod_prox_settings *settings, size_t iterations,
+                                         double gap)
+{
+    if (settings->progress) {
+        settings->progress(settings->progress_ctx, iterations, gap);
+    }
+}
+
+/* ---- the objectives of u and s ---- */
+
+/* Computes the extension at u, compared with s, by a sort and a chain: for methods that do not
+ * leave it. Of p only fn, lambda and settings->hinge are read. */
+submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
+                                   submodi_extension *f, submod_work *work);
+
+/* Arguments and results of a prox with n entries of these weights; NULL means ones. */
+typedef struct submodi_prox_result {
+    size_t n;
+    const double *x, *weight;
+    double lambda;
+    bool hinge;
+    const double *u, *s;
+} submodi_prox_result;
+
+/* Fills primal, dual and gap of info. *terms: the size of the terms that cancel in the gap. Does
+ * not depend on the number of threads. SUBMOD_ENUMERIC: overflow. */
+submod_status submodi_prox_objectives(const submodi_prox_result *r, const submodi_extension *f,
+                                      submod_prox_info *info, double *terms);
+
+/* Turns u and s of f at x into those of f(max(u, 0)), F monotone (docs/mathematics.md, section 6).
+ */
+static inline void submodi_compose_with_hinge(double x, double lambda, double *u, double *s)
+{
+    double largest = lambda * (x > 0 ? x : 0);
+    double least = x < 0 ? x : 0;
+    double positive = *s > 0 ? *s : 0;
+    *s = positive < largest ? positive : largest;
+    *u = *u > least ? *u : least;
+}
+
+/* Whether a gap of 0 proves nothing, because the squares that it is made of are below the normal
+ * numbers, most of them 0, while x and s / lambda are not; given by their largest entries. */
+static inline bool submodi_gap_is_blind(double lambda, double x, double step)
+{
+    return (x > 0 || step > 0) && lambda * x * x + lambda * step * step < DBL_MIN;
+}
+
+/* ---- Algorithm 2 on sorted entries ---- */
+
+/* Entries in falling order, and g, the gains of F along it. */
+typedef struct submodi_algorithm2 {
+    submod_prox_method method; /* one of the SUBMOD_PROX_ALGORITHM_2 */
+    size_t n;
+    double lambda;
+    bool hinge;
+    size_t max_iterations; /* 0 means 100000 */
+    double deadline;       /* submodi_deadline */
+    double *v;             /* in: v0; out: what the algorithm returns */
+    double *g;             /* in: the gains; out: lambda (v0 - v), which does not cancel */
+    size_t iterations;     /* out: edges passed; of ALGORITHM_2 the distinct entries of v */
+} submodi_algorithm2;
+
+static inline bool submodi_is_algorithm2(submod_prox_method method)
+{
+    return method == SUBMOD_PROX_ALGORITHM_2 || method == SUBMOD_PROX_ALGORITHM_2_LOOP ||
+           method == SUBMOD_PROX_ALGORITHM_2_PRINTED;
+}
+
+/* Runs it on the elements of fn at x: u and d = lambda (x - u), by element. Returns SUBMOD_MAXITER,
+ * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED with the u reached. */
+submod_status submodi_algorithm2_of(const submod_fn *fn, const double *x, submodi_algorithm2 *a,
+                                    double *u, double *d, submod_work *work);
+
+#endif
