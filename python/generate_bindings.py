@@ -279,10 +279,15 @@ class Writer:
         head = (
             '"""The public headers for ctypes. Made by generate_bindings.py: do not edit."""\n\n'
             "from __future__ import annotations\n\n"
-            + layout(("from ctypes import ", Group("(", sorted(self.used), ")")))
+            + layout(("from ctypes import ", Group("(", sorted(self.used, key=by_number), ")")))
             + "from enum import IntEnum\nfrom typing import Any\n\n"
         )
         return head + constants + "\n\n" + "\n\n".join([*enums, *structs, table])
+
+
+def by_number(name: str) -> list[tuple[str, int]]:
+    """Sort key that puts c_uint8 before c_uint16, as ruff does."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]+)([0-9]*)", name)]
 
 
 def in_order(names: list[str]) -> list[str]:

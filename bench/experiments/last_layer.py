@@ -120,7 +120,8 @@ class Algorithm2:
     def prox(margins: Vector, labels: Labels, lam: float) -> Vector:
         with warnings.catch_warnings():  # it has no certificate, even where it is exact
             warnings.simplefilter("ignore", submod.AccuracyWarning)
-            method = "greedy_path" if submod.__version__ == "0.2.1" else "algorithm_2"  # renamed since
+            old = submod.__version__ == "0.2.1"
+            method = "greedy_path" if old else "algorithm_2"
             return submod.Function.jaccard(labels).prox(margins, lam, method, hinge=True).u
 
 

@@ -15,9 +15,9 @@ from ctypes import (
     c_int64,
     c_size_t,
     c_ssize_t,
+    c_uint8,
     c_uint32,
     c_uint64,
-    c_uint8,
     c_void_p,
 )
 from enum import IntEnum
@@ -226,7 +226,6 @@ class ProxMethod(IntEnum):
     TWO_COUNTS = 10
     ALGORITHM_2_LOOP = 11
     ALGORITHM_2_PRINTED = 12
-    OWN = 13
 
 
 class NoBlock(IntEnum):

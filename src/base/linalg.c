@@ -1,3 +1,5 @@
+/* Dense linear algebra: OpenBLAS and LAPACKE for large sizes, plain loops for small ones and where
+ * the library is built without BLAS. */
 #include "base/linalg.h"
 
 #include <limits.h>

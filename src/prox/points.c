@@ -184,7 +184,7 @@ static submodi_extension write_levels(const writer *w, bool hinge)
     const size_t n = l->list[0].count + l->list[1].count;
     const size_t wanted = n / PART + 1;
     const size_t parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
-    sums part[MOST_PARTS];
+    sums part[MOST_PARTS] = {{0}};
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t t = 0; t < parts; t++) {
         place from = place_at(l, n * t / parts);

@@ -764,14 +764,17 @@ static submod_status finish(builder *b, submod_status status, submod_fn **fn)
         c->modular = NULL;
         status = submod_fn_modular(c->n, b->w, &c->modular);
     }
-    const submod_fn made = status ? (submod_fn){.n = 0} : describe(c);
-    if (status == SUBMOD_OK && made.ops.state_size <= SIZE_MAX / 8) {
-        return submodi_fn_new(&made, fn);
+    if (status == SUBMOD_OK) {
+        const submod_fn made = describe(c);
+        if (made.ops.state_size <= SIZE_MAX / 8) {
+            return submodi_fn_new(&made, fn);
+        }
+        status = submodi_out_of_memory();
     }
     if (c) {
         destroy(c);
     }
-    return status ? status : submodi_out_of_memory();
+    return status;
 }
 
 /* ---- adding modular functions ---- */

@@ -297,7 +297,7 @@ static const call_row rows[] = {
     {"submod_prox: combination", LONG | CALL_SEVERAL, prox_combination},
     {"submod_prox_max_affine", CALL_CANCELS, max_affine},
     {"submod_prox_max_affine: started", CALL_CANCELS, max_affine_started},
-    {"submod_prox: accuracy", WIDE, prox_accuracy},
+    {"submod_prox: accuracy", WIDE | CALL_CANCELS, prox_accuracy},
     {"submod_prox_points", CALL_PARALLEL, points},
     {"submod_prox_hinge_layer", CALL_PARALLEL, hinge_layer},
     {"submod_prox_hinge_layer: Algorithm 2", CALL_PARALLEL, hinge_layer_algorithm2},

@@ -552,7 +552,8 @@ START_TEST(refused)
                  SUBMOD_EINVAL, "function has 2 elements, not 1");
     ck_assert_ok(submod_prox_vjp(&(submod_prox_point){.n = 2, .lambda = 1, .block = block, .u = x},
                                  x, &(submod_prox_derivatives){.edges = 0}, NULL));
-    ck_assert_ok(submod_prox_blocks(fn, x, 1, x, NULL, NULL, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox(fn, x, 1, out, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox_blocks(fn, x, 1, out, NULL, NULL, NULL, NULL, NULL, NULL));
     submod_fn_free(fn);
 }
 END_TEST

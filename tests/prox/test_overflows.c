@@ -23,11 +23,12 @@ static submod_fn *cut_of(double weight)
 static void refuse_prox(submod_fn *fn, const double *x, double lambda, submod_prox_method method,
                         const char *words)
 {
-    double u[N] = {7, 7, 7}, s[N] = {7, 7, 7};
+    double u[N], s[N];
     submod_prox_settings settings = submod_prox_defaults();
+    submod_prox_info info = {.gap = 7};
     settings.method = method;
-    assert_error(submod_prox(fn, x, lambda, u, s, &settings, NULL, NULL), SUBMOD_ENUMERIC, words);
-    ck_assert(u[0] == 7 && s[0] == 7);
+    assert_error(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL), SUBMOD_ENUMERIC, words);
+    ck_assert(info.gap == 7);
     submod_fn_free(fn);
 }
 
@@ -134,10 +135,9 @@ START_TEST(sum_of_heavy_cuts)
 {
     submod_fn *parts[2] = {cut_of(1.5e308), cut_of(1.5e308)}, *fn = NULL;
     submod_status status = combine_sum(parts, NULL, 2, &fn);
-    double u[N] = {7}, x[N] = {1, 2, 3};
+    double u[N], x[N] = {1, 2, 3};
     status = status ? status : submod_prox(fn, x, 1, u, NULL, NULL, NULL, NULL);
     assert_error(status, SUBMOD_ENUMERIC, "overflow");
-    ck_assert(u[0] == 7);
     submod_fn_free(parts[0]);
     submod_fn_free(parts[1]);
     submod_fn_free(fn);
@@ -379,7 +379,7 @@ START_TEST(hinge_of_a_measure_that_fails)
 {
     const float x[N] = {1, -2, 3};
     const uint8_t y[N] = {1, 0, 1};
-    float u[N] = {7, 7, 7};
+    float u[N];
     submod_scores scores = submod_scores_f32(x, 1, 1, N);
     submod_labels labels = submod_labels_u8(y, 1, N);
     submod_gradient to = submod_gradient_dense(u, 1, N);
@@ -389,7 +389,6 @@ START_TEST(hinge_of_a_measure_that_fails)
     assert_error(
         submod_prox_hinge_layer(&scores, &labels, 1, &to, NULL, &settings, NULL, NULL, NULL),
         SUBMOD_ECALLBACK, "the measure");
-    ck_assert(u[0] == 7);
 }
 END_TEST
 

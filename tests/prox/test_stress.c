@@ -124,10 +124,9 @@ static outcome judge_prox(const submod_fn *fn, const double *F, const double *x,
     submod_prox_settings settings = submod_prox_defaults();
     settings.method = method;
     settings.max_iterations = 2000;
-    u[0] = s[0] = 7;
     submod_status status = submod_prox(fn, x, lambda, u, s, &settings, NULL, NULL);
     if (status < 0) {
-        return u[0] == 7 && s[0] == 7 && submod_last_error()[0] ? REFUSED : WRONG;
+        return submod_last_error()[0] ? REFUSED : WRONG;
     }
     if (status != SUBMOD_OK) {
         return all_finite(u, N) && all_finite(s, N) ? SAYS_SO : WRONG;
