@@ -276,10 +276,12 @@ class Writer:
             "# Name without submod_: what it returns, and the arguments by name, in C's order.\n"
             "PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {\n" + prototypes + "}\n"
         )
+        names: list[Node] = []
+        names += sorted(self.used, key=by_number)
         head = (
             '"""The public headers for ctypes. Made by generate_bindings.py: do not edit."""\n\n'
             "from __future__ import annotations\n\n"
-            + layout(("from ctypes import ", Group("(", sorted(self.used, key=by_number), ")")))
+            + layout(("from ctypes import ", Group("(", names, ")")))
             + "from enum import IntEnum\nfrom typing import Any\n\n"
         )
         return head + constants + "\n\n" + "\n\n".join([*enums, *structs, table])

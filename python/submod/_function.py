@@ -760,7 +760,7 @@ def _with_arrays(struct: ctypes.Structure, **arrays: Any) -> Any:
     for name, array in arrays.items():
         if array is not None:
             setattr(struct, name, array.ctypes.data_as(kinds[name]))
-    struct.arrays = arrays  # type: ignore[attr-defined]
+    struct.arrays = arrays
     return struct
 
 
