@@ -276,8 +276,8 @@ class Writer:
             "# Name without submod_: what it returns, and the arguments by name, in C's order.\n"
             "PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {\n" + prototypes + "}\n"
         )
-        names: list[Node] = []
-        names += sorted(self.used, key=by_number)
+        used: list[str] = sorted(self.used, key=by_number)
+        names: list[Node] = [*used]
         head = (
             '"""The public headers for ctypes. Made by generate_bindings.py: do not edit."""\n\n'
             "from __future__ import annotations\n\n"
