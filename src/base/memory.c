@@ -135,24 +135,17 @@ static void *take_spill(submod_work *w, size_t bytes)
     return (char *)spill + header;
 }
 
-/* Returns NULL on failure. */
-void *submodi_take(submod_work *w, size_t count, size_t size)
+void *submodi_work_alloc(submod_work *w, size_t count, size_t size)
 {
     size_t bytes = 0;
-    if (!submodi_add_size(&bytes, count, size)) {
-        return NULL;
+    void *memory = NULL;
+    if (submodi_add_size(&bytes, count, size)) {
+        bool fits = w->block && bytes <= w->capacity - w->used;
+        memory = fits ? take_from_block(w, bytes) : take_spill(w, bytes);
     }
-    bool fits = w->block && bytes <= w->capacity - w->used;
-    void *memory = fits ? take_from_block(w, bytes) : take_spill(w, bytes);
     size_t total = w->used + w->spilled;
     w->peak = total > w->peak ? total : w->peak;
-    return memory;
-}
-
-void *submodi_work_alloc(submod_work *work, size_t count, size_t size)
-{
-    void *memory = submodi_take(work, count, size);
-    work->failed = work->failed || !memory;
+    w->failed = w->failed || !memory;
     return memory;
 }
 

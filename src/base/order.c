@@ -356,10 +356,11 @@ static submod_status start(sorting *m, const double *x, size_t n, submod_work *w
 {
     const int threads = submodi_threads_for(n);
     *m = (sorting){.threads = threads, .s = {.x = x}};
-    m->record = submodi_take(work, n, sizeof *m->record);
-    m->spare = submodi_take(work, n, sizeof *m->spare);
-    m->count =
-        n < SUBMODI_INSERTION_BELOW ? NULL : submodi_take(work, (size_t)threads, sizeof *m->count);
+    m->record = submodi_work_alloc(work, n, sizeof *m->record);
+    m->spare = submodi_work_alloc(work, n, sizeof *m->spare);
+    m->count = n < SUBMODI_INSERTION_BELOW
+                   ? NULL
+                   : submodi_work_alloc(work, (size_t)threads, sizeof *m->count);
     if (!m->record || !m->spare || (!m->count && n >= SUBMODI_INSERTION_BELOW)) {
         return SUBMOD_ENOMEM;
     }
