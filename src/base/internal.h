@@ -193,6 +193,12 @@ submod_status submodi_stop(double deadline);
 /* Returns the number of threads for a loop: 1 for few items, where starting threads costs more than
  * it gains. A loop for one thread should not enter a parallel region. */
 int submodi_threads_for(size_t items);
+enum { SUBMODI_MOST_THREADS = 256 };
+
+/* Calls run(ctx, t, n t / parts, n (t + 1) / parts) for t = 0 .. parts - 1, in parallel; one part
+ * is a plain call. */
+void submodi_run_parts(size_t parts, size_t n,
+                       void (*run)(void *ctx, size_t part, size_t begin, size_t end), void *ctx);
 
 /* For tests: makes work on so many items worth several threads, so that small problems take the
  * paths of large ones; 0 restores the default. Not while others compute. */
