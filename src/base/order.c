@@ -335,11 +335,14 @@ static void make_records(void *sort, size_t part, size_t begin, size_t end)
 {
     const sorting *m = sort;
     (void)part;
-    switch (2 * m->s.linear + (m->s.mask != NULL)) {
-    case 0: make_all(m, false, false, begin, end); break;
-    case 1: make_all(m, false, true, begin, end); break;
-    case 2: make_all(m, true, false, begin, end); break;
-    default: make_all(m, true, true, begin, end);
+    if (m->s.linear && m->s.mask) {
+        make_all(m, true, true, begin, end);
+    } else if (m->s.mask) {
+        make_all(m, false, true, begin, end);
+    } else if (m->s.linear) {
+        make_all(m, true, false, begin, end);
+    } else {
+        make_all(m, false, false, begin, end);
     }
 }
 
