@@ -45,13 +45,18 @@ static inline uint64_t image(double value)
     return bits >> 63 ? bits : bits ^ UINT64_C(0x7fffffffffffffff);
 }
 
+static inline uint64_t index_of(const source *s, uint64_t record)
+{
+    return record & ((UINT64_C(1) << s->index_bits) - 1);
+}
+
 static inline uint64_t kind_of(const uint32_t *mask, size_t i)
 {
     return mask[i / 32] >> i % 32 & 1;
 }
 
-/* linear is s->linear, and masked is s->mask != NULL, as constants in loops. */
-static inline uint64_t make_record(const source *s, bool linear, bool masked, size_t i)
+/* linear is s->linear, as a constant in loops. */
+static inline uint64_t make_record(const source *s, bool linear, size_t i)
 {
     uint64_t key = (image(s->x[i]) - s->smallest) >> s->drop;
     if (linear) {
@@ -60,15 +65,16 @@ static inline uint64_t make_record(const source *s, bool linear, bool masked, si
         memcpy(&key, &shifted, sizeof key);
         key &= (UINT64_C(1) << 52) - 1;
     }
-    if (masked) {
-        key |= kind_of(s->mask, i) << (s->key_bits - 1);
-    }
     return key << s->index_bits | i;
 }
 
-static inline uint64_t index_of(const source *s, uint64_t record)
+/* Adds the kinds, as the highest bit of the keys, to the records of some entries. */
+static void add_kinds(const source *s, uint64_t *record, size_t count)
 {
-    return record & ((UINT64_C(1) << s->index_bits) - 1);
+    const unsigned shift = s->index_bits + s->key_bits - 1;
+    for (size_t i = 0; s->mask && i < count; i++) {
+        record[i] |= kind_of(s->mask, index_of(s, record[i])) << shift;
+    }
 }
 
 static inline uint64_t image_of(const source *s, uint64_t record)
@@ -156,8 +162,9 @@ static unsigned spare_bits(source *s, size_t n, size_t *ties)
     uint64_t memory[2][SAMPLE];
     submodi_digit_counts count;
     for (size_t k = 0; k < SAMPLE; k++) {
-        memory[0][k] = make_record(s, s->linear, s->mask, n / SAMPLE * k);
+        memory[0][k] = make_record(s, s->linear, n / SAMPLE * k);
     }
+    add_kinds(s, memory[0], SAMPLE);
     const uint64_t *sample =
         submodi_sort_records(memory[0], memory[1], SAMPLE, s->index_bits, s->key_bits, &count, 1);
     double sum = 0;
@@ -191,16 +198,19 @@ static void choose_key(source *s, size_t n, range r)
     }
     size_t ties;
     unsigned bits = spare_bits(s, n, &ties);
+    source other = *s;
     if (ties > SAMPLE / 8 && !s->exact) {
-        use_images(s, smallest, largest, unused_bits(s->x, n));
-        bits = spare_bits(s, n, &ties);
+        use_images(&other, smallest, largest, unused_bits(s->x, n));
+        if (other.exact) {
+            spare_bits(&other, n, &ties);
+            *s = other;
+        }
     }
     if (ties > SAMPLE / 8 && s->exact) {
         return;
     }
-    source linear = *s;
-    if (use_linear(&linear, r) && spare_bits(&linear, n, &ties) <= bits) {
-        *s = linear;
+    if (use_linear(&other, r) && spare_bits(&other, n, &ties) <= bits) {
+        *s = other;
     }
 }
 
@@ -244,7 +254,7 @@ static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
     source own = {.x = s->x, .index_bits = s->index_bits};
     use_images(&own, smallest, largest, 0);
     for (size_t i = 0; i < n; i++) {
-        run[i] = make_record(&own, false, false, index_of(s, run[i]));
+        run[i] = make_record(&own, false, index_of(s, run[i]));
     }
     sort_by(run, spare, n, s->index_bits, own.key_bits, count);
     for (size_t begin = 0, end; !own.exact && begin < n; begin = end) {
@@ -322,28 +332,21 @@ static range whole_range(const sorting *m)
     return r;
 }
 
-static inline void make_all(const sorting *m, bool linear, bool masked, size_t begin, size_t end)
-{
-    const source s = m->s;
-    uint64_t *to = m->record;
-    for (size_t i = begin; i < end; i++) {
-        to[i] = make_record(&s, linear, masked, i);
-    }
-}
-
 static void make_records(void *sort, size_t part, size_t begin, size_t end)
 {
-    const sorting *m = sort;
+    const source s = ((const sorting *)sort)->s; /* a copy stays in registers */
+    uint64_t *to = ((const sorting *)sort)->record;
     (void)part;
-    if (m->s.linear && m->s.mask) {
-        make_all(m, true, true, begin, end);
-    } else if (m->s.mask) {
-        make_all(m, false, true, begin, end);
-    } else if (m->s.linear) {
-        make_all(m, true, false, begin, end);
+    if (s.linear) {
+        for (size_t i = begin; i < end; i++) {
+            to[i] = make_record(&s, true, i);
+        }
     } else {
-        make_all(m, false, false, begin, end);
+        for (size_t i = begin; i < end; i++) {
+            to[i] = make_record(&s, false, i);
+        }
     }
+    add_kinds(&s, to + begin, end - begin);
 }
 
 static void finish_part(void *sort, size_t part, size_t even_begin, size_t even_end)
@@ -446,7 +449,7 @@ typedef struct indices {
 
 static void write_indices(void *to, size_t part, size_t begin, size_t end)
 {
-    const submodi_sorted sorted = ((const indices *)to)->sorted; /* a copy keeps it in registers */
+    const submodi_sorted sorted = ((const indices *)to)->sorted; /* a copy stays in registers */
     int32_t *order = ((const indices *)to)->order;
     (void)part;
     for (size_t i = begin; i < end; i++) {
