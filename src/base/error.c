@@ -96,7 +96,11 @@ bool submodi_all_finite(const double *x, size_t n)
     size_t parts = (size_t)submodi_threads_for(n);
     of.x = x;
     submodi_run_parts(parts, n, find_special, &of);
-    return !memchr(of.special, true, parts);
+    bool special = false;
+    for (size_t t = 0; t < parts; t++) {
+        special |= of.special[t];
+    }
+    return !special;
 }
 
 size_t submodi_first_nonfinite(const double *x, size_t n)
