@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-# What leaves an error message; the first two are in turn called with a text by others.
-MESSAGE = re.compile(r"\b(submodi_fail|submodi_nomem|refuse\w*)\(")
+# Calls that leave an error message.
+MESSAGE = re.compile(r"\b(submodi_fail|refuse\w*)\(")
 
 
 class Line(NamedTuple):

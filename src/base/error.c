@@ -73,28 +73,32 @@ void submodi_name_message(const char *caller, submod_status status)
     unnamed = false;
 }
 
+typedef struct numbers {
+    const double *x;
+    bool special[SUBMODI_MOST_THREADS]; /* some number of a part is NaN or Inf */
+} numbers;
+
 /* 0 * x is 0 for finite x and NaN otherwise, so one pass without branches is enough. */
-static bool part_finite(const double *x, size_t n)
+static void find_special(void *in, size_t part, size_t begin, size_t end)
 {
+    numbers *of = in;
     double poison = 0;
 #pragma omp simd reduction(+ : poison)
-    for (size_t i = 0; i < n; i++) {
-        poison += 0 * x[i];
+    for (size_t i = begin; i < end; i++) {
+        poison += 0 * of->x[i];
     }
-    return poison == 0;
+    of->special[part] = poison != 0;
 }
 
 bool submodi_all_finite(const double *x, size_t n)
 {
-    enum { PART = 1 << 14 };
-    int threads = submodi_threads_for(n);
-    if (threads == 1) {
-        return part_finite(x, n);
-    }
-    int special = 0;
-#pragma omp parallel for num_threads(threads) reduction(| : special)
-    for (size_t begin = 0; begin < n; begin += PART) {
-        special |= !part_finite(x + begin, n - begin < PART ? n - begin : PART);
+    numbers of;
+    size_t parts = (size_t)submodi_threads_for(n);
+    of.x = x;
+    submodi_run_parts(parts, n, find_special, &of);
+    bool special = false;
+    for (size_t t = 0; t < parts; t++) {
+        special |= of.special[t];
     }
     return !special;
 }

@@ -193,6 +193,12 @@ submod_status submodi_stop(double deadline);
 /* Returns the number of threads for a loop: 1 for few items, where starting threads costs more than
  * it gains. A loop for one thread should not enter a parallel region. */
 int submodi_threads_for(size_t items);
+enum { SUBMODI_MOST_THREADS = 256 };
+
+/* Calls run(ctx, t, n t / parts, n (t + 1) / parts) for t = 0 .. parts - 1, in parallel; one part
+ * is a plain call. */
+void submodi_run_parts(size_t parts, size_t n,
+                       void (*run)(void *ctx, size_t part, size_t begin, size_t end), void *ctx);
 
 /* For tests: makes work on so many items worth several threads, so that small problems take the
  * paths of large ones; 0 restores the default. Not while others compute. */
@@ -220,64 +226,5 @@ static inline size_t submodi_team_size(void)
     return 1;
 }
 #endif
-
-/* ==== old names, removed once no file uses them ==== */
-
-void *submodi_take(submod_work *work, size_t count, size_t size);
-
-static inline submod_status submodi_failed_in(const char *who, submod_status status)
-{
-    return status < 0 ? submodi_return(who, status) : status;
-}
-
-static inline submod_status submodi_nomem(const char *who)
-{
-    submodi_return(who, submodi_out_of_memory());
-    return SUBMOD_ENOMEM; /* repeated for static analysis */
-}
-
-static inline submod_status submodi_cancel(const char *who)
-{
-    return submodi_fail(SUBMOD_ECANCELLED, "%s: cancelled", who);
-}
-
-static inline submod_status submodi_named(const char *who, submod_status status)
-{
-    return status ? submodi_return(who, status) : status;
-}
-
-static inline submod_status submodi_require_given(const char *who, const char *name,
-                                                  const void *argument)
-{
-    if (argument) {
-        return SUBMOD_OK;
-    }
-    submodi_return(who, submodi_check_given(name, argument));
-    return SUBMOD_EINVAL; /* repeated for static analysis */
-}
-
-static inline submod_status submodi_require_finite_f32(const char *who, const char *name,
-                                                       const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!(x[i] - x[i] == 0)) {
-            return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g; it must be finite", who,
-                                name, i, (double)x[i]);
-        }
-    }
-    return SUBMOD_OK;
-}
-
-#define submodi_require_positive(who, name, x) submodi_named(who, submodi_check_positive(name, x))
-#define submodi_require_at_least_zero(who, name, x) \
-    submodi_named(who, submodi_check_nonnegative(name, x))
-#define submodi_require_finite(who, name, x, n) submodi_named(who, submodi_check_finite(name, x, n))
-#define submodi_require_nonnegative(who, name, x, n) \
-    submodi_named(who, submodi_check_all_nonnegative(name, x, n))
-#define submodi_require_lists(who, lists, start, name, items, below) \
-    submodi_named(who, submodi_check_lists(lists, start, name, items, below))
-
-submod_status submodi_read_settings(const char *who, const char *defaults, const void *given,
-                                    void *settings);
 
 #endif

@@ -4,13 +4,11 @@
  * them once per instruction set (cmake/SubmodLoops.cmake), and each copy exports one table of
  * functions. A header ..._loops.h hands out the table of the instruction set in use.
  *
- * All copies do the same arithmetic, operation by operation, and so give the same results. The one
- * exception is submodi_multiply_add. To keep it so, the source fixes the order of
- * every sum; it never follows the width of a register. */
+ * All copies do the same arithmetic, operation by operation, and so give the same results, except
+ * for submodi_multiply_add (loss/tensors/float_bits.h). To keep it so, the source fixes the order
+ * of every sum; it never follows the width of a register. */
 #ifndef SUBMODI_ISA_H
 #define SUBMODI_ISA_H
-
-#include <math.h>
 
 /* In ascending order: each includes those before it. */
 typedef enum submodi_isa { SUBMODI_BASELINE, SUBMODI_AVX2, SUBMODI_AVX512 } submodi_isa;
@@ -52,25 +50,6 @@ void submodi_isa_choose(const char *bound);
 #define SUBMODI_HOST_DEVICE static __host__ __device__ __forceinline__
 #else
 #define SUBMODI_HOST_DEVICE static inline
-#endif
-
-/* a * b + c, rounded once on all GPUs and on CPUs that have an instruction for it. exp takes half
- * of the time of the histogram engine, and this makes it a third faster. On other CPUs fmaf would
- * be a function call; there a * b + c is rounded twice.
- * Where kernels run on fibers, the test says how to round: like the CPU it compares with. */
-#if defined(__CUDACC__) || \
-    (!defined(SUBMODI_ON_FIBERS) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA)))
-SUBMODI_HOST_DEVICE float submodi_multiply_add(float a, float b, float c)
-{
-    return fmaf(a, b, c);
-}
-#elif defined(SUBMODI_ON_FIBERS)
-float submodi_multiply_add(float a, float b, float c);
-#else
-SUBMODI_HOST_DEVICE float submodi_multiply_add(float a, float b, float c)
-{
-    return a * b + c;
-}
 #endif
 
 #endif

@@ -64,25 +64,18 @@ static bool factor_by_loops(double *a, size_t n, size_t stride)
     return true;
 }
 
-static void multiply_rows(const double *a, size_t m, size_t n, const double *x, double *y)
-{
-    const submodi_sums_loops *loops = submodi_sums();
-    for (size_t j = 0; j < m; j++) {
-        y[j] = loops->dot(a + j * n, x, n);
-    }
-}
+typedef struct product {
+    const double *a, *x;
+    size_t n;
+    double *y;
+} product;
 
-/* A parallel region costs as much as 5,000 products, also with one thread. */
-static void multiply_by_loops(const double *a, size_t m, size_t n, const double *x, double *y)
+static void multiply_rows(void *of, size_t part, size_t begin, size_t end)
 {
-    int threads = submodi_threads_for(submodi_times(m, n) / 16);
-    if (threads == 1) {
-        multiply_rows(a, m, n, x, y);
-        return;
-    }
-#pragma omp parallel for num_threads(threads)
-    for (size_t j = 0; j < m; j++) {
-        multiply_rows(a + j * n, 1, n, x, y + j);
+    const product *p = of;
+    (void)part;
+    for (size_t j = begin; j < end; j++) {
+        p->y[j] = submodi_sums()->dot(p->a + j * p->n, p->x, p->n);
     }
 }
 
@@ -95,15 +88,6 @@ void submodi_blas_use(bool use)
     atomic_store(&loops_only, !use);
 }
 
-bool submodi_blas_in_use(void)
-{
-#ifdef SUBMODI_BLAS
-    return !atomic_load_explicit(&loops_only, memory_order_relaxed);
-#else
-    return false;
-#endif
-}
-
 #ifdef SUBMODI_BLAS
 /* Numbers of multiplications at which OpenBLAS became faster than the loops, measured with AVX-512
  * (docs/performance.md); large matrix-vector products wait for memory, and the loops win again. */
@@ -111,86 +95,57 @@ static const double factor_from = 80, solve_row_from = 256, solve_from = 100, gr
                     matvec_from = 128, matvec_to = 65536;
 static const double threads_from = 1e6; /* less work is not worth a second thread */
 
-/* Whether to call OpenBLAS: the problem is large enough, and its sizes are ints. */
-static bool worth_blas(double multiplications, double from, size_t longest)
+bool submodi_blas_in_use(void)
 {
-    return multiplications >= from && longest <= INT_MAX && submodi_blas_in_use();
+    return !atomic_load_explicit(&loops_only, memory_order_relaxed);
 }
 
-/* OpenBLAS has one number of threads for the process. Sets it to this call's number, which is 1 for
- * little work and within a parallel region, and returns the number to restore. */
-static int set_threads(double multiplications)
+/* Returns whether OpenBLAS is to do it: the problem is large enough, and its sizes are ints. Then
+ * sets its number of threads, of which it has one for the process: 1 for little work and within a
+ * parallel region. *before is what end_blas restores. */
+static bool begin_blas(double multiplications, double from, size_t longest, int *before)
 {
-    int before = openblas_get_num_threads();
+    if (multiplications < from || longest > INT_MAX || !submodi_blas_in_use()) {
+        return false;
+    }
     int threads = multiplications < threads_from ? 1 : submod_get_num_threads();
 #ifdef _OPENMP
     threads = omp_in_parallel() ? 1 : threads;
 #endif
-    if (threads != before) {
+    *before = openblas_get_num_threads();
+    if (threads != *before) {
         openblas_set_num_threads(threads);
     }
-    return before;
+    return true;
 }
 
-static void restore_threads(int before)
+static void end_blas(int before)
 {
     if (openblas_get_num_threads() != before) {
         openblas_set_num_threads(before);
     }
 }
-
-/* A row-major lower triangle is a column-major upper one. LAPACK lets NaN and Inf pass. */
-static bool factor_by_blas(double *a, size_t n, size_t stride, double work)
+#else
+bool submodi_blas_in_use(void)
 {
-    int threads = set_threads(work);
-    bool good = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, a, (int)stride) == 0;
-    restore_threads(threads);
-    for (size_t i = 0; good && i < n; i++) {
-        good = a[i * stride + i] > 0 && isfinite(a[i * stride + i]);
-    }
-    return good;
-}
-
-static void solve_by_blas(const double *l, double *x, size_t rows, size_t n, size_t stride,
-                          double work)
-{
-    int threads = set_threads(work);
-    int s = (int)stride;
-    if (rows == 1) {
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, l, s, x, 1);
-    } else {
-        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)rows,
-                    (int)n, 1, l, s, x, s);
-    }
-    restore_threads(threads);
-}
-
-static void subtract_by_blas(double *c, const double *a, size_t n, size_t k, size_t stride,
-                             double work)
-{
-    int threads = set_threads(work);
-    int s = (int)stride;
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, a, s, 1, c, s);
-    restore_threads(threads);
-}
-
-static void multiply_by_blas(const double *a, size_t m, size_t n, const double *x, double *y,
-                             double work)
-{
-    int threads = set_threads(work);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)n, 1, a, (int)n, x, 1, 0, y, 1);
-    restore_threads(threads);
+    return false;
 }
 #endif
 
-/* ---- the choice ---- */
+/* ---- the operations: by OpenBLAS where it is faster, else by loops ---- */
 
 bool submodi_cholesky(double *a, size_t n, size_t stride)
 {
 #ifdef SUBMODI_BLAS
-    double work = (double)n * (double)n * (double)n / 6;
-    if (worth_blas(work, factor_from, stride)) {
-        return factor_by_blas(a, n, stride, work);
+    int before;
+    if (begin_blas((double)n * (double)n * (double)n / 6, factor_from, stride, &before)) {
+        /* A row-major lower triangle is a column-major upper one. LAPACK lets NaN and Inf pass. */
+        bool good = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, a, (int)stride) == 0;
+        end_blas(before);
+        for (size_t i = 0; good && i < n; i++) {
+            good = a[i * stride + i] > 0 && isfinite(a[i * stride + i]);
+        }
+        return good;
     }
 #endif
     return factor_by_loops(a, n, stride);
@@ -199,9 +154,17 @@ bool submodi_cholesky(double *a, size_t n, size_t stride)
 void submodi_cholesky_solve(const double *l, double *x, size_t rows, size_t n, size_t stride)
 {
 #ifdef SUBMODI_BLAS
-    double work = (double)rows * (double)n * (double)n / 2;
-    if (worth_blas(work, rows == 1 ? solve_row_from : solve_from, rows > stride ? rows : stride)) {
-        solve_by_blas(l, x, rows, n, stride, work);
+    int before, s = (int)stride;
+    if (begin_blas((double)rows * (double)n * (double)n / 2,
+                   rows == 1 ? solve_row_from : solve_from, rows > stride ? rows : stride,
+                   &before)) {
+        if (rows == 1) {
+            cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, l, s, x, 1);
+        } else {
+            cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)rows,
+                        (int)n, 1, l, s, x, s);
+        }
+        end_blas(before);
         return;
     }
 #endif
@@ -211,9 +174,11 @@ void submodi_cholesky_solve(const double *l, double *x, size_t rows, size_t n, s
 void submodi_subtract_gram(double *c, const double *a, size_t n, size_t k, size_t stride)
 {
 #ifdef SUBMODI_BLAS
-    double work = (double)n * (double)n * (double)k / 2;
-    if (worth_blas(work, gram_from, n > stride ? n : stride)) {
-        subtract_by_blas(c, a, n, k, stride, work);
+    int before, s = (int)stride;
+    if (begin_blas((double)n * (double)n * (double)k / 2, gram_from, n > stride ? n : stride,
+                   &before)) {
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, a, s, 1, c, s);
+        end_blas(before);
         return;
     }
 #endif
@@ -223,11 +188,14 @@ void submodi_subtract_gram(double *c, const double *a, size_t n, size_t k, size_
 void submodi_matvec(const double *a, size_t m, size_t n, const double *x, double *y)
 {
 #ifdef SUBMODI_BLAS
+    int before;
     double work = (double)m * (double)n;
-    if (worth_blas(work, matvec_from, m > n ? m : n) && work <= matvec_to) {
-        multiply_by_blas(a, m, n, x, y, work);
+    if (work <= matvec_to && begin_blas(work, matvec_from, m > n ? m : n, &before)) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)n, 1, a, (int)n, x, 1, 0, y, 1);
+        end_blas(before);
         return;
     }
 #endif
-    multiply_by_loops(a, m, n, x, y);
+    product p = {a, x, n, y};
+    submodi_run_parts((size_t)submodi_threads_for(submodi_times(m, n) / 16), m, multiply_rows, &p);
 }

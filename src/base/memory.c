@@ -21,12 +21,8 @@ submod_status submod_set_allocator(const submod_allocator *a)
 bool submodi_reachable(const size_t count[3], const ptrdiff_t stride[3], size_t size)
 {
     size_t farthest = 0;
-    for (int i = 0; i < 3; i++) {
-        if (count[i] == 0) {
-            return true;
-        }
-    }
-    for (int i = 0; i < 3; i++) {
+    bool empty = count[0] == 0 || count[1] == 0 || count[2] == 0;
+    for (int i = 0; !empty && i < 3; i++) {
         size_t step = stride[i] < 0 ? -(size_t)stride[i] : (size_t)stride[i];
         size_t more = submodi_times(count[i] - 1, step);
         if (more > PTRDIFF_MAX - farthest) {
@@ -34,7 +30,7 @@ bool submodi_reachable(const size_t count[3], const ptrdiff_t stride[3], size_t 
         }
         farthest += more;
     }
-    return farthest < PTRDIFF_MAX / size;
+    return empty || farthest < PTRDIFF_MAX / size;
 }
 
 bool submodi_add_size(size_t *bytes, size_t count, size_t size)
@@ -115,14 +111,7 @@ submod_work *submodi_scope_open(submodi_scope *scope, submod_work *work)
     return w;
 }
 
-static void *take_from_block(submod_work *w, size_t bytes)
-{
-    char *memory = w->block + w->used;
-    w->used += bytes;
-    return memory;
-}
-
-static void *take_spill(submod_work *w, size_t bytes)
+static void *alloc_spill(submod_work *w, size_t bytes)
 {
     size_t header = submodi_round_up(sizeof(struct spill));
     struct spill *spill = submodi_alloc(bytes + header, 1);
@@ -135,39 +124,29 @@ static void *take_spill(submod_work *w, size_t bytes)
     return (char *)spill + header;
 }
 
-/* Returns NULL on failure. */
-void *submodi_take(submod_work *w, size_t count, size_t size)
+void *submodi_work_alloc(submod_work *w, size_t count, size_t size)
 {
     size_t bytes = 0;
+    void *memory = NULL;
     if (!submodi_add_size(&bytes, count, size)) {
+        w->failed = true;
         return NULL;
     }
-    bool fits = w->block && bytes <= w->capacity - w->used;
-    void *memory = fits ? take_from_block(w, bytes) : take_spill(w, bytes);
+    if (w->block && bytes <= w->capacity - w->used) {
+        memory = w->block + w->used;
+        w->used += bytes;
+    } else {
+        memory = alloc_spill(w, bytes);
+    }
     size_t total = w->used + w->spilled;
     w->peak = total > w->peak ? total : w->peak;
-    return memory;
-}
-
-void *submodi_work_alloc(submod_work *work, size_t count, size_t size)
-{
-    void *memory = submodi_take(work, count, size);
-    work->failed = work->failed || !memory;
+    w->failed = w->failed || !memory;
     return memory;
 }
 
 submod_status submodi_work_status(const submod_work *work)
 {
     return work->failed ? submodi_out_of_memory() : SUBMOD_OK;
-}
-
-/* Makes the block as large as the peak. If memory is short, the next call spills again; that is no
- * error. */
-static void grow(submod_work *w)
-{
-    submodi_free(w->block);
-    w->block = submodi_alloc(w->peak, 1);
-    w->capacity = w->block ? w->peak : 0;
 }
 
 bool submodi_take_vectors(submod_work *work, size_t n, double **const *vectors)
@@ -192,6 +171,9 @@ void submodi_scope_close(submodi_scope *scope)
     w->spilled = scope->spilled;
     w->depth--;
     if (w->depth == 0 && w != &scope->own && !w->borrowed && w->peak > w->capacity) {
-        grow(w);
+        /* If memory is short, the next call spills again; that is no error. */
+        submodi_free(w->block);
+        w->block = submodi_alloc(w->peak, 1);
+        w->capacity = w->block ? w->peak : 0;
     }
 }

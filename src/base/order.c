@@ -18,18 +18,20 @@ enum {
     SAMPLE = 1024,      /* entries of the sample */
     SAMPLE_FROM = 4096, /* for shorter inputs the passes sort by all bits */
     SPACING = 4,        /* densities are measured between entries this far apart in the sample */
-    DIGIT = 10, /* bits per pass: a million records move twice as fast with 10 as with 11 or 7 */
-    MOST_PARTS = 256
+    DIGIT = 10 /* bits per pass: a million records move twice as fast with 10 as with 11 or 7 */
 };
 
 /* The input, and how its entries become keys. */
 typedef struct source {
     const double *x;
+    const uint32_t
+        *mask;   /* bit i % 32 of word i / 32 is the kind of entry i; NULL means one kind */
     bool linear; /* the key is (high - x) * scale, else (image - smallest) >> drop */
     bool exact;  /* equal keys mean equal entries */
     double high, scale;
     uint64_t smallest;
-    unsigned drop, index_bits, key_bits;
+    unsigned drop, index_bits;
+    unsigned key_bits;   /* with the kind, which is the highest bit */
     unsigned spare_bits; /* lower bits of the key that the passes leave alone */
 } source;
 
@@ -41,6 +43,16 @@ static inline uint64_t image(double value)
     value += 0.0;
     memcpy(&bits, &value, sizeof bits);
     return bits >> 63 ? bits : bits ^ UINT64_C(0x7fffffffffffffff);
+}
+
+static inline uint64_t index_of(const source *s, uint64_t record)
+{
+    return record & ((UINT64_C(1) << s->index_bits) - 1);
+}
+
+static inline uint64_t kind_of(const uint32_t *mask, size_t i)
+{
+    return mask[i / 32] >> i % 32 & 1;
 }
 
 /* linear is s->linear, as a constant in loops. */
@@ -56,9 +68,13 @@ static inline uint64_t make_record(const source *s, bool linear, size_t i)
     return key << s->index_bits | i;
 }
 
-static inline uint64_t index_of(const source *s, uint64_t record)
+/* Adds the kinds, as the highest bit of the keys, to the records of some entries. */
+static void add_kinds(const source *s, uint64_t *record, size_t count)
 {
-    return record & ((UINT64_C(1) << s->index_bits) - 1);
+    const unsigned shift = s->index_bits + s->key_bits - 1;
+    for (size_t i = 0; s->mask && i < count; i++) {
+        record[i] |= kind_of(s->mask, index_of(s, record[i])) << shift;
+    }
 }
 
 static inline uint64_t image_of(const source *s, uint64_t record)
@@ -80,53 +96,60 @@ static size_t end_of_run(const uint64_t *record, size_t begin, size_t end, unsig
 
 typedef struct range {
     double low, high;
-    uint64_t used; /* bits that are set in some entry */
 } range;
 
-/* In one loop, compilers vectorise neither. */
 static range range_of(const double *x, size_t n)
 {
-    enum { BLOCK = 512 };
     double low = x[0], high = x[0];
-    uint64_t used = 0, bits[BLOCK];
-    for (size_t begin = 0; begin < n; begin += BLOCK) {
-        const size_t count = n - begin < BLOCK ? n - begin : BLOCK;
-        const double *from = x + begin;
 #pragma omp simd reduction(min : low) reduction(max : high)
-        for (size_t i = 0; i < count; i++) {
-            low = from[i] < low ? from[i] : low;
-            high = from[i] > high ? from[i] : high;
-        }
-        memcpy(bits, from, count * sizeof *bits);
-        for (size_t i = 0; i < count; i++) {
-            used |= bits[i];
-        }
+    for (size_t i = 0; i < n; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
     }
-    return (range){low, high, used};
+    return (range){low, high};
+}
+
+/* Returns how many of the lowest bits are 0 in all entries: 29 where they are floats. */
+static unsigned unused_bits(const double *x, size_t n)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        used |= bits;
+    }
+    return used ? (unsigned)__builtin_ctzll(used) : 0;
+}
+
+static unsigned kind_bits(const source *s)
+{
+    return s->mask ? 1 : 0;
 }
 
 /* Keys from the images between smallest and largest, whose `unused` lowest bits are all the same.
  */
 static void use_images(source *s, uint64_t smallest, uint64_t largest, unsigned unused)
 {
-    unsigned room = 64 - s->index_bits, bits = submodi_bit_length(largest - smallest);
+    unsigned room = 64 - s->index_bits - kind_bits(s);
+    unsigned bits = submodi_bit_length(largest - smallest);
     unsigned excess = bits > room ? bits - room : 0;
     s->linear = false;
     s->smallest = smallest;
     s->exact = excess <= unused;
     s->drop = s->exact && unused < bits ? unused : excess;
-    s->key_bits = bits - s->drop;
+    s->key_bits = bits - s->drop + kind_bits(s);
     s->spare_bits = 0;
 }
 
 /* Returns false if the range does not allow it. */
 static bool use_linear(source *s, range r)
 {
+    unsigned room = 64 - s->index_bits - kind_bits(s), bits = room < 51 ? room : 51;
     s->linear = true;
     s->exact = false;
-    s->key_bits = 64 - s->index_bits < 51 ? 64 - s->index_bits : 51;
+    s->key_bits = bits + kind_bits(s);
     s->high = r.high;
-    s->scale = (double)((UINT64_C(1) << s->key_bits) - 1) / (r.high - r.low);
+    s->scale = (double)((UINT64_C(1) << bits) - 1) / (r.high - r.low);
     return s->scale > 0 && isfinite(s->scale);
 }
 
@@ -141,6 +164,7 @@ static unsigned spare_bits(source *s, size_t n, size_t *ties)
     for (size_t k = 0; k < SAMPLE; k++) {
         memory[0][k] = make_record(s, s->linear, n / SAMPLE * k);
     }
+    add_kinds(s, memory[0], SAMPLE);
     const uint64_t *sample =
         submodi_sort_records(memory[0], memory[1], SAMPLE, s->index_bits, s->key_bits, &count, 1);
     double sum = 0;
@@ -165,19 +189,28 @@ static unsigned spare_bits(source *s, size_t n, size_t *ties)
 /* Where many entries are equal, exact keys save comparing them, which costs more than a pass. */
 static void choose_key(source *s, size_t n, range r)
 {
+    const uint64_t smallest = image(r.high), largest = image(r.low);
+    const bool few = n < SAMPLE_FROM;
     s->index_bits = submodi_bit_length(n - 1);
-    use_images(s, image(r.high), image(r.low), r.used ? (unsigned)__builtin_ctzll(r.used) : 0);
-    if (n < SAMPLE_FROM || s->key_bits == 0) {
+    use_images(s, smallest, largest, few ? unused_bits(s->x, n) : 0);
+    if (few || smallest == largest) {
         return;
     }
     size_t ties;
     unsigned bits = spare_bits(s, n, &ties);
-    source linear = *s;
-    if (s->exact && ties > SAMPLE / 8) {
+    source other = *s;
+    if (ties > SAMPLE / 8 && !s->exact) {
+        use_images(&other, smallest, largest, unused_bits(s->x, n));
+        if (other.exact) {
+            spare_bits(&other, n, &ties);
+            *s = other;
+        }
+    }
+    if (ties > SAMPLE / 8 && s->exact) {
         return;
     }
-    if (use_linear(&linear, r) && spare_bits(&linear, n, &ties) <= bits) {
-        *s = linear;
+    if (use_linear(&other, r) && spare_bits(&other, n, &ties) <= bits) {
+        *s = other;
     }
 }
 
@@ -218,7 +251,7 @@ static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
         smallest = here < smallest ? here : smallest;
         largest = here > largest ? here : largest;
     }
-    source own = *s;
+    source own = {.x = s->x, .index_bits = s->index_bits};
     use_images(&own, smallest, largest, 0);
     for (size_t i = 0; i < n; i++) {
         run[i] = make_record(&own, false, index_of(s, run[i]));
@@ -273,187 +306,114 @@ static bool insert_all(const source *s, uint64_t *record, uint64_t *spare, size_
     return tied;
 }
 
-static void finish_part(const source *s, uint64_t *record, uint64_t *spare, size_t begin,
-                        size_t end, submodi_digit_counts *count)
-{
-    bool tied = insert_all(s, record, spare, begin, end, count);
-    for (size_t next; tied && !s->exact && begin < end; begin = next) {
-        next = end_of_run(record, begin, end, s->index_bits);
-        if (next - begin > 1) {
-            sort_run(s, record + begin, spare + begin, next - begin, count);
-        }
-    }
-}
-
-/* ---- the whole: one thread enters no parallel region, which costs more than a few entries ---- */
+/* ---- the whole ---- */
 
 typedef struct sorting {
     source s;
     uint64_t *record, *spare;
-    submodi_digit_counts *count; /* per thread */
-    int threads;
+    submodi_digit_counts *count; /* per part */
+    size_t n, parts;
+    range of_part[SUBMODI_MOST_THREADS];
+    size_t bound[SUBMODI_MOST_THREADS + 1]; /* of parts that hold whole cells */
 } sorting;
 
-static void finish(const sorting *m, uint64_t *record, uint64_t *spare, size_t n)
+static void find_range(void *sort, size_t part, size_t begin, size_t end)
 {
-    const source *s = &m->s;
-    const size_t parts = (size_t)m->threads;
-    if (s->spare_bits == 0 && s->exact) {
-        return;
-    }
-    if (parts == 1) {
-        finish_part(s, record, spare, 0, n, m->count);
-        return;
-    }
-    size_t bound[MOST_PARTS + 1];
-    for (size_t t = 0; t <= parts; t++) {
-        size_t at = n * t / parts;
-        bound[t] = at && at < n ? end_of_run(record, at - 1, n, s->index_bits + s->spare_bits) : at;
-    }
-#pragma omp parallel for num_threads(m->threads)
-    for (size_t t = 0; t < parts; t++) {
-        finish_part(s, record, spare, bound[t], bound[t + 1], &m->count[t]);
-    }
+    sorting *m = sort;
+    m->of_part[part] = range_of(m->s.x + begin, end - begin);
 }
 
-/* Sorts n records that were made at `at`. */
-static submodi_sorted sort_list(const sorting *m, size_t at, size_t n)
+static range whole_range(const sorting *m)
 {
-    const source *s = &m->s;
-    uint64_t *record = m->record + at, *spare = m->spare + at;
-    if (submodi_sort_records(record, spare, n, s->index_bits + s->spare_bits,
-                             s->key_bits - s->spare_bits, m->count, m->threads) == spare) {
-        spare = record;
-        record = m->spare + at;
+    range r = m->of_part[0];
+    for (size_t t = 1; t < m->parts; t++) {
+        r = (range){fmin(r.low, m->of_part[t].low), fmax(r.high, m->of_part[t].high)};
     }
-    finish(m, record, spare, n);
-    return (submodi_sorted){record, s->index_bits, spare};
+    return r;
 }
 
-static range find_range(const double *x, size_t n, int threads)
+static void make_records(void *sort, size_t part, size_t begin, size_t end)
 {
-    const size_t parts = (size_t)threads;
-    if (parts == 1) {
-        return range_of(x, n);
-    }
-    double low = INFINITY, high = -INFINITY;
-    uint64_t used = 0;
-#pragma omp parallel for num_threads(threads) reduction(min \
-                                                        : low) reduction(max \
-                                                                         : high) reduction(| \
-                                                                                           : used)
-    for (size_t t = 0; t < parts; t++) {
-        range part = range_of(x + n * t / parts, n * (t + 1) / parts - n * t / parts);
-        low = part.low < low ? part.low : low;
-        high = part.high > high ? part.high : high;
-        used |= part.used;
-    }
-    return (range){low, high, used};
-}
-
-/* Allocates, finds the range, and chooses the key. Small inputs need no counters. */
-static submod_status start(sorting *m, const double *x, size_t n, submod_work *work, range *r)
-{
-    const int threads = submodi_threads_for(n);
-    *m = (sorting){.threads = threads, .s = {.x = x}};
-    m->record = submodi_take(work, n, sizeof *m->record);
-    m->spare = submodi_take(work, n, sizeof *m->spare);
-    m->count =
-        n < SUBMODI_INSERTION_BELOW ? NULL : submodi_take(work, (size_t)threads, sizeof *m->count);
-    if (!m->record || !m->spare || (!m->count && n >= SUBMODI_INSERTION_BELOW)) {
-        return SUBMOD_ENOMEM;
-    }
-    *r = find_range(x, n, threads);
-    choose_key(&m->s, n, *r);
-    return SUBMOD_OK;
-}
-
-static void make_part(const source *s, size_t begin, size_t end, uint64_t *to)
-{
-    if (s->linear) {
+    const source s = ((const sorting *)sort)->s; /* a copy stays in registers */
+    uint64_t *to = ((const sorting *)sort)->record;
+    (void)part;
+    if (s.linear) {
         for (size_t i = begin; i < end; i++) {
-            to[i] = make_record(s, true, i);
+            to[i] = make_record(&s, true, i);
         }
     } else {
         for (size_t i = begin; i < end; i++) {
-            to[i] = make_record(s, false, i);
+            to[i] = make_record(&s, false, i);
         }
     }
+    add_kinds(&s, to + begin, end - begin);
+}
+
+static void finish_part(void *sort, size_t part, size_t even_begin, size_t even_end)
+{
+    const sorting *m = sort;
+    const source *s = &m->s;
+    (void)even_begin;
+    (void)even_end;
+    size_t begin = m->bound[part], end = m->bound[part + 1];
+    submodi_digit_counts *count = m->count ? &m->count[part] : NULL;
+    bool tied = insert_all(s, m->record, m->spare, begin, end, count);
+    for (size_t next; tied && !s->exact && begin < end; begin = next) {
+        next = end_of_run(m->record, begin, end, s->index_bits);
+        if (next - begin > 1) {
+            sort_run(s, m->record + begin, m->spare + begin, next - begin, count);
+        }
+    }
+}
+
+/* Sorts what the passes have left. */
+static void finish(sorting *m)
+{
+    const unsigned shift = m->s.index_bits + m->s.spare_bits;
+    if (m->s.spare_bits == 0 && m->s.exact) {
+        return;
+    }
+    for (size_t t = 0; t <= m->parts; t++) {
+        size_t at = m->n * t / m->parts;
+        m->bound[t] = at && at < m->n ? end_of_run(m->record, at - 1, m->n, shift) : at;
+    }
+    submodi_run_parts(m->parts, m->n, finish_part, m);
+}
+
+static submod_status sort(const double *x, const uint32_t *mask, size_t n, submod_work *work,
+                          sorting *m, range *r)
+{
+    const int threads = submodi_threads_for(n);
+    m->s = (source){.x = x, .mask = mask};
+    m->n = n;
+    m->parts = (size_t)threads;
+    m->record = submodi_work_alloc(work, n, sizeof *m->record);
+    m->spare = submodi_work_alloc(work, n, sizeof *m->spare);
+    m->count = NULL; /* small inputs need no counters */
+    if (n >= SUBMODI_INSERTION_BELOW) {
+        m->count = submodi_work_alloc(work, m->parts, sizeof *m->count);
+    }
+    TRY(submodi_work_status(work));
+    submodi_run_parts(m->parts, n, find_range, m);
+    *r = whole_range(m);
+    choose_key(&m->s, n, *r);
+    submodi_run_parts(m->parts, n, make_records, m);
+    const source *s = &m->s;
+    uint64_t *sorted = submodi_sort_records(m->record, m->spare, n, s->index_bits + s->spare_bits,
+                                            s->key_bits - s->spare_bits, m->count, threads);
+    m->spare = sorted == m->record ? m->spare : m->record;
+    m->record = sorted;
+    finish(m);
+    return SUBMOD_OK;
 }
 
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work, submodi_sorted *sorted)
 {
     sorting m;
     range r;
-    TRY(start(&m, x, n, work, &r));
-    const size_t parts = (size_t)m.threads;
-    if (parts == 1) {
-        make_part(&m.s, 0, n, m.record);
-    } else {
-#pragma omp parallel for num_threads(m.threads)
-        for (size_t t = 0; t < parts; t++) {
-            make_part(&m.s, n * t / parts, n * (t + 1) / parts, m.record);
-        }
-    }
-    *sorted = sort_list(&m, 0, n);
+    TRY(sort(x, NULL, n, work, &m, &r));
+    *sorted = (submodi_sorted){m.record, m.s.index_bits, m.spare};
     return SUBMOD_OK;
-}
-
-/* ---- two kinds of entries ---- */
-
-/* Returns the bits of word w of a mask, or of its complement, that belong to entries below n. */
-static inline uint32_t members(const uint32_t *mask, size_t w, size_t n, int kind)
-{
-    uint32_t bits = kind ? mask[w] : ~mask[w];
-    return n - 32 * w >= 32 ? bits : bits & ((UINT32_C(1) << (n - 32 * w)) - 1);
-}
-
-/* Makes the records of words [begin, end) of the mask: the kinds go to to[kind]. */
-static inline void split(const source *s, bool linear, const uint32_t *mask, size_t n, size_t begin,
-                         size_t end, uint64_t *to[2])
-{
-    for (size_t w = begin; w < end; w++) {
-        for (int kind = 0; kind < 2; kind++) {
-            for (uint32_t bits = members(mask, w, n, kind); bits; bits &= bits - 1) {
-                *to[kind]++ = make_record(s, linear, 32 * w + (size_t)__builtin_ctz(bits));
-            }
-        }
-    }
-}
-
-static void split_part(const source *s, const uint32_t *mask, size_t n, size_t begin, size_t end,
-                       uint64_t *to[2])
-{
-    if (s->linear) {
-        split(s, true, mask, n, begin, end, to);
-    } else {
-        split(s, false, mask, n, begin, end, to);
-    }
-}
-
-/* Makes the records of those in the mask, then of the others. Returns how many are in the mask. */
-static size_t split_records(const sorting *m, const uint32_t *mask, size_t n)
-{
-    const size_t words = (n + 31) / 32, parts = (size_t)m->threads;
-    size_t before[MOST_PARTS + 1] = {0}; /* in the mask before each part */
-    for (size_t t = 0; t < parts; t++) {
-        before[t + 1] = before[t];
-        for (size_t w = words * t / parts; w < words * (t + 1) / parts; w++) {
-            before[t + 1] += (size_t)__builtin_popcount(members(mask, w, n, 1));
-        }
-    }
-    const size_t inside = before[parts];
-    if (parts == 1) {
-        split_part(&m->s, mask, n, 0, words, (uint64_t *[2]){m->record + inside, m->record});
-        return inside;
-    }
-#pragma omp parallel for num_threads(m->threads)
-    for (size_t t = 0; t < parts; t++) {
-        size_t begin = words * t / parts;
-        uint64_t *to[2] = {m->record + inside + (32 * begin - before[t]), m->record + before[t]};
-        split_part(&m->s, mask, n, begin, words * (t + 1) / parts, to);
-    }
-    return inside;
 }
 
 submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask, submod_work *work,
@@ -461,62 +421,65 @@ submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask
 {
     sorting m;
     range r;
-    TRY(start(&m, x, n, work, &r));
-    size_t inside = split_records(&m, mask, n);
-    *kinds = (submodi_sorted_kinds){
-        .low = r.low,
-        .high = r.high,
-        .count = {n - inside, inside},
-        .sorted = {sort_list(&m, inside, n - inside), sort_list(&m, 0, inside)}};
+    TRY(sort(x, mask, n, work, &m, &r));
+    size_t outside = 0, end = n; /* by bisection: the first record of kind 1 is in outside .. end */
+    while (outside < end) {
+        size_t middle = outside + (end - outside) / 2;
+        if (kind_of(mask, index_of(&m.s, m.record[middle]))) {
+            end = middle;
+        } else {
+            outside = middle + 1;
+        }
+    }
+    *kinds =
+        (submodi_sorted_kinds){.low = r.low,
+                               .high = r.high,
+                               .count = {outside, n - outside},
+                               .sorted = {{m.record, m.s.index_bits, m.spare},
+                                          {m.record + outside, m.s.index_bits, m.spare + outside}}};
     return SUBMOD_OK;
 }
 
 /* ---- public ---- */
 
-static void write_indices(const submodi_sorted *sorted, size_t begin, size_t end, int32_t *order)
+typedef struct indices {
+    submodi_sorted sorted;
+    int32_t *order;
+} indices;
+
+static void write_indices(void *to, size_t part, size_t begin, size_t end)
 {
+    const submodi_sorted sorted = ((const indices *)to)->sorted; /* a copy stays in registers */
+    int32_t *order = ((const indices *)to)->order;
+    (void)part;
     for (size_t i = begin; i < end; i++) {
-        order[i] = submodi_sorted_index(sorted, i);
+        order[i] = submodi_sorted_index(&sorted, i);
     }
 }
 
 static submod_status argsort(const double *x, size_t n, int32_t *order, submod_work *w)
 {
-    submodi_sorted sorted;
-    if (submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
-        return submodi_out_of_memory();
-    }
-    const int threads = submodi_threads_for(n);
-    const size_t parts = (size_t)threads;
-    if (parts == 1) {
-        write_indices(&sorted, 0, n, order);
-        return SUBMOD_OK;
-    }
-#pragma omp parallel for num_threads(threads)
-    for (size_t t = 0; t < parts; t++) {
-        write_indices(&sorted, n * t / parts, n * (t + 1) / parts, order);
-    }
-    return SUBMOD_OK;
-}
-
-static submod_status check_argsort(const double *x, size_t n, const int32_t *order)
-{
     if (n > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "n = %zu must be at most 2^31 - 1", n);
     }
-    TRY(n ? submodi_check_given("x", x) : SUBMOD_OK);
-    TRY(n ? submodi_check_given("order", order) : SUBMOD_OK);
-    return submodi_check_finite("x", x, n);
+    if (n == 0) {
+        return SUBMOD_OK;
+    }
+    TRY(submodi_check_given("x", x));
+    TRY(submodi_check_given("order", order));
+    TRY(submodi_check_finite("x", x, n));
+    indices to = {.order = order};
+    if (submodi_sort_f64(x, n, w, &to.sorted) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    submodi_run_parts((size_t)submodi_threads_for(n), n, write_indices, &to);
+    return SUBMOD_OK;
 }
 
 submod_status submod_argsort(const double *x, size_t n, int32_t *order, submod_work *work)
 {
-    submod_status status = check_argsort(x, n, order);
-    if (status == SUBMOD_OK && n) {
-        submodi_scope scope;
-        submod_work *w = submodi_scope_open(&scope, work);
-        status = argsort(x, n, order, w);
-        submodi_scope_close(&scope);
-    }
+    submodi_scope scope;
+    submod_status status = argsort(x, n, order, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
     return submodi_return("submod_argsort", status);
 }

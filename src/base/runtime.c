@@ -15,8 +15,6 @@
  * child.
  */
 
-enum { MOST_THREADS = 256 };
-
 static const size_t worth_it = (size_t)1 << 16; /* 0.1 ms of work, ten times the start-up */
 
 static atomic_int requested;        /* 0 means that OpenMP decides */
@@ -42,7 +40,7 @@ submod_status submod_set_num_threads(int threads)
         return submodi_fail(SUBMOD_EINVAL, "submod_set_num_threads: threads = %d must be >= 0",
                             threads);
     }
-    atomic_store(&requested, threads < MOST_THREADS ? threads : MOST_THREADS);
+    atomic_store(&requested, threads < SUBMODI_MOST_THREADS ? threads : SUBMODI_MOST_THREADS);
     return SUBMOD_OK;
 }
 
@@ -51,7 +49,7 @@ int submod_get_num_threads(void)
 #ifdef _OPENMP
     int threads = atomic_load_explicit(&requested, memory_order_relaxed);
     threads = threads ? threads : omp_get_max_threads();
-    return alone ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
+    return alone ? 1 : threads < SUBMODI_MOST_THREADS ? threads : SUBMODI_MOST_THREADS;
 #else
     return 1;
 #endif
@@ -69,6 +67,19 @@ int submodi_threads_for(size_t items)
         has_team = pthread_once(&once, watch_forks) == 0;
     }
     return threads;
+}
+
+void submodi_run_parts(size_t parts, size_t n,
+                       void (*run)(void *ctx, size_t part, size_t begin, size_t end), void *ctx)
+{
+    if (parts == 1) {
+        run(ctx, 0, 0, n);
+        return;
+    }
+#pragma omp parallel for num_threads((int)parts)
+    for (size_t t = 0; t < parts; t++) {
+        run(ctx, t, n * t / parts, n * (t + 1) / parts);
+    }
 }
 
 void submodi_set_parallel_from(size_t items)

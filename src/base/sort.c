@@ -29,16 +29,17 @@ void submodi_insertion_sort(uint64_t *record, size_t n)
 }
 
 /* Turns counts per (thread, digit) into the place where the thread writes its first such record.
- * Returns whether one digit holds all n records. */
-static bool counts_to_places(submodi_digit_counts *count, int threads, size_t buckets, size_t n)
+ * Thread t counts in count[t * SUBMODI_DIGIT_COUNTS ..]. Returns whether one digit holds all n
+ * records. */
+static inline bool counts_to_places(uint32_t *count, size_t threads, size_t digits, size_t n)
 {
     uint32_t place = 0;
     bool single = false;
-    for (size_t d = 0; d < buckets; d++) {
+    for (size_t d = 0; d < digits; d++) {
         uint32_t before = place;
-        for (int t = 0; t < threads; t++) {
-            uint32_t c = count[t][d];
-            count[t][d] = place;
+        for (size_t t = 0; t < threads; t++) {
+            uint32_t c = count[t * SUBMODI_DIGIT_COUNTS + d];
+            count[t * SUBMODI_DIGIT_COUNTS + d] = place;
             place += c;
         }
         single |= place - before == n;
@@ -46,19 +47,31 @@ static bool counts_to_places(submodi_digit_counts *count, int threads, size_t bu
     return single;
 }
 
-/* The fewest digits that cover all bits, all of about the same width. */
-static unsigned digit_width(size_t n, unsigned bits)
+/* Moves records to the places of their digits. */
+static inline void move(const uint64_t *from, size_t begin, size_t end, unsigned low, uint64_t mask,
+                        uint32_t *place, uint64_t *to)
 {
-    unsigned widest = n < NARROW_BELOW ? NARROW_DIGIT : SUBMODI_DIGIT_MAX;
-    unsigned digits = (bits + widest - 1) / widest;
-    return digits ? (bits + digits - 1) / digits : 1;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t r = from[i];
+        to[place[r >> low & mask]++] = r;
+    }
 }
 
+static void swap(uint64_t **from, uint64_t **to)
+{
+    uint64_t *before = *from;
+    *from = *to;
+    *to = before;
+}
+
+/* Chooses the fewest digits that cover all bits, all of about the same width. */
 submodi_digits submodi_digits_of(size_t n, unsigned shift, unsigned bits)
 {
-    submodi_digits d = {.shift = shift, .width = digit_width(n, bits)};
+    unsigned widest = n < NARROW_BELOW ? NARROW_DIGIT : SUBMODI_DIGIT_MAX;
+    unsigned number = (bits + widest - 1) / widest;
+    submodi_digits d = {.shift = shift, .width = number ? (bits + number - 1) / number : 1};
     d.number = (bits + d.width - 1) / d.width;
-    d.fit = (size_t)d.number << d.width <= sizeof(submodi_digit_counts) / sizeof(uint32_t);
+    d.fit = (size_t)d.number << d.width <= SUBMODI_DIGIT_COUNTS;
     return d;
 }
 
@@ -95,23 +108,9 @@ uint64_t *submodi_sort_counted(uint64_t *from, uint64_t *to, size_t n, const sub
     const uint64_t mask = (UINT64_C(1) << digits->width) - 1;
     for (unsigned d = 0; d < digits->number; d++) {
         uint32_t *place = *count + ((size_t)d << digits->width);
-        unsigned low = digits->shift + d * digits->width;
-        uint32_t next = 0;
-        bool single = false;
-        for (size_t k = 0; k <= mask; k++) {
-            uint32_t here = place[k];
-            single |= here == n;
-            place[k] = next;
-            next += here;
-        }
-        if (!single) {
-            for (size_t i = 0; i < n; i++) {
-                uint64_t r = from[i];
-                to[place[r >> low & mask]++] = r;
-            }
-            uint64_t *swap = from;
-            from = to;
-            to = swap;
+        if (!counts_to_places(place, 1, mask + 1, n)) {
+            move(from, 0, n, digits->shift + d * digits->width, mask, place, to);
+            swap(&from, &to);
         }
     }
     return from;
@@ -129,36 +128,28 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
         count_digits(from, n, &digits, *count);
         return submodi_sort_counted(from, to, n, &digits, count);
     }
-    const unsigned digit = digits.width;
-    const uint64_t mask = (UINT64_C(1) << digit) - 1;
+    const uint64_t mask = (UINT64_C(1) << digits.width) - 1;
     bool single = false;
 #pragma omp parallel num_threads(threads)
     {
-        size_t team = submodi_team_size();
-        size_t me = submodi_thread_index();
-        size_t begin = n * me / team;
-        size_t end = n * (me + 1) / team;
+        const size_t team = submodi_team_size(), me = submodi_thread_index();
+        const size_t begin = n * me / team, end = n * (me + 1) / team;
         uint32_t *mine = count[me];
-        for (unsigned low = shift; low < shift + bits; low += digit) {
+        for (unsigned low = shift; low < shift + bits; low += digits.width) {
             memset(mine, 0, (mask + 1) * sizeof *mine);
             for (size_t i = begin; i < end; i++) {
                 mine[from[i] >> low & mask]++;
             }
 #pragma omp barrier
 #pragma omp single
-            single = counts_to_places(count, (int)team, mask + 1, n);
+            single = counts_to_places(*count, team, mask + 1, n);
             if (!single) {
-                for (size_t i = begin; i < end; i++) {
-                    uint64_t r = from[i];
-                    to[mine[r >> low & mask]++] = r;
-                }
+                move(from, begin, end, low, mask, mine, to);
             }
 #pragma omp barrier
 #pragma omp single
             if (!single) {
-                uint64_t *swap = from;
-                from = to;
-                to = swap;
+                swap(&from, &to);
             }
         }
     }

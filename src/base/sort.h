@@ -55,8 +55,8 @@ submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask
 /* The sort itself: distinct records in ascending order of the bits [shift, shift + bits). The bits
  * below must ascend already, or their order must not matter. Both buffers hold n records; returns
  * the one that has the result. count: one table per thread. */
-enum { SUBMODI_DIGIT_MAX = 12 };
-typedef uint32_t submodi_digit_counts[1 << SUBMODI_DIGIT_MAX]; /* 16 KiB, half of L1 */
+enum { SUBMODI_DIGIT_MAX = 12, SUBMODI_DIGIT_COUNTS = 1 << SUBMODI_DIGIT_MAX };
+typedef uint32_t submodi_digit_counts[SUBMODI_DIGIT_COUNTS]; /* 16 KiB, half of L1 */
 
 enum { SUBMODI_INSERTION_BELOW = 48 }; /* insertion sort for fewer records */
 

@@ -90,8 +90,6 @@ typedef struct submodi_sums_loops {
     double (*dot)(const double *a, const double *b, size_t n);
     /* sum of |a| */
     double (*absolute)(const double *a, size_t n);
-    /* sum of max(0, a - b) */
-    double (*excess)(const double *a, const double *b, size_t n);
     /* sum of (a - b)^2 */
     double (*squared_distance)(const double *a, const double *b, size_t n);
     /* sum of (a - b) t */

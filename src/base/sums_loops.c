@@ -39,7 +39,6 @@ static double sum_of(double *lane)
 
 DEFINE_SUM(dot, (const double *a, const double *b, size_t n), a[j] * b[j])
 DEFINE_SUM(absolute, (const double *a, size_t n), fabs(a[j]))
-DEFINE_SUM(excess, (const double *a, const double *b, size_t n), (a[j] > b[j] ? a[j] - b[j] : 0))
 DEFINE_SUM(squared_distance, (const double *a, const double *b, size_t n),
            (a[j] - b[j]) * (a[j] - b[j]))
 DEFINE_SUM(difference_dot, (const double *a, const double *b, const double *t, size_t n),
@@ -113,7 +112,6 @@ static void add_rows(double *to, const double *const row[4], const double *weigh
 
 const submodi_sums_loops SUBMODI_TABLE(submodi_sums) = {.dot = dot,
                                                         .absolute = absolute,
-                                                        .excess = excess,
                                                         .squared_distance = squared_distance,
                                                         .difference_dot = difference_dot,
                                                         .sizes_dot = sizes_dot,

@@ -32,7 +32,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/long_sum.h"
+#include "base/sums.h"
 
 typedef submodi_chain_knot knot;
 
@@ -104,13 +104,13 @@ static inline bool starts_at_anchor(const string *t)
 }
 
 /* The sum of x from the anchor to `end`. */
-static inline submodi_long_sum sum_to(const string *t, const knot *end)
+static inline submodi_compensated_sum sum_to(const string *t, const knot *end)
 {
-    submodi_long_sum sum = {end->hi, end->lo};
+    submodi_compensated_sum sum = {end->hi, end->lo};
     if (!starts_at_anchor(t)) { /* a difference of sums would not be exact */
-        sum = (submodi_long_sum){0, 0};
+        sum = (submodi_compensated_sum){0, 0};
         for (size_t i = t->anchor.at; i < end->at; i++) {
-            sum = submodi_long_add(sum, t->x[i]);
+            sum = submodi_compensated_add(sum, t->x[i]);
         }
     }
     return sum;
@@ -143,7 +143,7 @@ static inline void write_run(size_t k, const double *restrict x, double level, d
 static inline void settle(string *t, const knot *end, double bend)
 {
     const size_t begin = t->anchor.at;
-    const submodi_long_sum sum = sum_to(t, end);
+    const submodi_compensated_sum sum = sum_to(t, end);
     const double count = (double)(end->at - begin);
     const double g = (t->anchor.offset - end->offset) / count;
     const double mean = leading_half(sum.hi / count);
@@ -181,11 +181,11 @@ static inline void restart(string *t, size_t k)
  *
  * Points narrow and close the funnel at random, and a wrong guess of the processor costs the time
  * from x to the comparison. So the rounding of the newest sum is left out there. */
-static size_t scan(string *t, size_t k, submodi_long_sum *sum)
+static size_t scan(string *t, size_t k, submodi_compensated_sum *sum)
 {
     edge *const lower = &t->lower;
     edge *const upper = &t->upper;
-    submodi_long_sum p = *sum;
+    submodi_compensated_sum p = *sum;
     while (k < t->n) {
         const double low_weight = -lower->weight[k - 1] - t->anchor.offset;
         const double high_weight = upper->weight[k - 1] - t->anchor.offset;
@@ -194,7 +194,7 @@ static size_t scan(string *t, size_t k, submodi_long_sum *sum)
         const double high = x + t->share * (t->scale * high_weight);
         const double length = (double)(k - t->anchor.at);
         const edge *closed = NULL;
-        p = submodi_long_add(p, t->x[k - 1]);
+        p = submodi_compensated_add(p, t->x[k - 1]);
         if (low * lower->length > lower->rise * length) {
             if (low * upper->length > upper->rise * length) {
                 closed = upper;
@@ -215,13 +215,13 @@ static size_t scan(string *t, size_t k, submodi_long_sum *sum)
             settle(t, &closed->hull[closed->first], closed->sign);
             restart(t, k);
             k = t->anchor.at + 1;
-            p = (submodi_long_sum){0, 0};
+            p = (submodi_compensated_sum){0, 0};
         } else {
             *sum = p;
             return k;
         }
     }
-    *sum = submodi_long_add(p, t->x[t->n - 1]);
+    *sum = submodi_compensated_add(p, t->x[t->n - 1]);
     return k;
 }
 
@@ -229,10 +229,10 @@ static size_t scan(string *t, size_t k, submodi_long_sum *sum)
 static void extend_hull(string *t, edge *e, size_t end)
 {
     const knot *last = &e->hull[e->last - 1];
-    submodi_long_sum sum = {last->hi, last->lo};
+    submodi_compensated_sum sum = {last->hi, last->lo};
     for (size_t k = last->at + 1; k <= end; k++) {
         double offset = e->sign * e->weight[k - 1];
-        sum = submodi_long_add(sum, t->x[k - 1]);
+        sum = submodi_compensated_add(sum, t->x[k - 1]);
         double rise = rise_to(t, last, sum.hi, sum.lo, offset);
         double length = (double)(k - last->at);
         while (e->last - e->first > 1 &&
@@ -272,7 +272,7 @@ static void follow(string *t, edge *e, edge *other, size_t seen)
 
 /* Shows an edge its point k. If it narrows the funnel, it is the end of the edge's first line; if
  * it closes the funnel, the string moves on. seen: the other edge's newest point. */
-static inline void show(string *t, edge *e, edge *other, submodi_long_sum sum, size_t k,
+static inline void show(string *t, edge *e, edge *other, submodi_compensated_sum sum, size_t k,
                         size_t seen)
 {
     double offset = k < t->n ? e->sign * e->weight[k - 1] : 0;
@@ -300,12 +300,12 @@ size_t submodi_chain_line(size_t n, const double *x, const double *out, const do
                 .u = u,
                 .s = s,
                 .steps = n};
-    submodi_long_sum sum = {0, 0};
+    submodi_compensated_sum sum = {0, 0};
     for (size_t k = 1; k <= n; k++) {
         if (starts_at_anchor(&t)) {
             k = scan(&t, k, &sum);
         } else {
-            sum = submodi_long_add(sum, x[k - 1]);
+            sum = submodi_compensated_add(sum, x[k - 1]);
         }
         show(&t, &t.lower, &t.upper, sum, k, k - 1);
         show(&t, &t.upper, &t.lower, sum, k, k < n ? k : n - 1);
@@ -313,7 +313,7 @@ size_t submodi_chain_line(size_t n, const double *x, const double *out, const do
             may_restart(&t, &t.upper, t.anchor.at, k)) {
             restart(&t, k);
             k = t.anchor.at;
-            sum = (submodi_long_sum){0, 0};
+            sum = (submodi_compensated_sum){0, 0};
         }
     }
     settle(&t, &(knot){.hi = sum.hi, .lo = sum.lo, .at = n}, 0);

@@ -10,7 +10,7 @@
 
 #include "base/internal.h"
 #include "base/sort.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "submod/fn_internal.h"
 
 typedef struct concave {

@@ -13,7 +13,7 @@
 
 #include "base/internal.h"
 #include "base/linalg.h"
-#include "base/sums_loops.h"
+#include "base/sums.h"
 #include "submod/fn_internal.h"
 
 typedef struct logdet {

@@ -7,6 +7,7 @@
 #define SUBMODI_MEASURE_INTERNAL_H
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 
 #include "base/isa.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/long_sum.h"
+#include "base/sums.h"
 #include "line.h"
 #include "prox/chain_line.h"
 #include "support.h"
@@ -47,14 +47,14 @@ static size_t solve(line *l)
  * anew at each jump. share: rounding, relative to all that is added up between two jumps. */
 static void check_optimal(const line *l, double share)
 {
-    submodi_long_sum flow = {0, 0};
+    submodi_compensated_sum flow = {0, 0};
     double largest = max_abs(l->x, l->n);
     double terms = 0;
     for (size_t i = 0; i < l->n; i++) {
         double out = i + 1 < l->n ? l->out[i] : 0;
         double in = i + 1 < l->n ? l->in[i] : 0;
         double step = i + 1 < l->n ? l->u[i] - l->u[i + 1] : 0;
-        flow = submodi_long_add(flow, l->s[i]);
+        flow = submodi_compensated_add(flow, l->s[i]);
         double now = flow.hi + flow.lo;
         double must = step == 0 ? fmax(-in, fmin(out, now)) : step > 0 ? out : -in;
         terms += fabs(l->s[i]) + l->lambda * largest;
@@ -65,7 +65,7 @@ static void check_optimal(const line *l, double share)
             ck_abort_msg("%zu of %zu: flow %.17g not in [%g, %g], u = %.17g, x = %.17g, s = %.17g",
                          i, l->n, now, -in, out, l->u[i], l->x[i], l->s[i]);
         }
-        flow = step == 0 ? flow : (submodi_long_sum){must, 0};
+        flow = step == 0 ? flow : (submodi_compensated_sum){must, 0};
         terms = step == 0 ? terms : fabs(must);
     }
 }

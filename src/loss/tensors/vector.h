@@ -20,7 +20,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/isa.h"
+#include "loss/tensors/float_bits.h"
 
 #if defined(SUBMODI_LOOPS_AVX512)
 #define V_BYTES 64

@@ -1,2 +1,0 @@
-/* The old name of base/sums.h. */
-#include "base/sums.h"
