@@ -2,13 +2,13 @@
  *
  *     F(A) = sum over terms i of c_i [f_i(B_i + phi_i(A n S_i)) - offset_i] + w(A) + constant,
  *
- * where no f_i is a combination itself, phi_i maps the elements S_i of F to elements of f_i, and
- * offset_i is f_i(B_i) for a contraction, else 0. Sums, multiples, modular parts, restrictions,
- * contractions and embeddings all have this form.
+ * where no f_i is a combination, phi_i maps the elements S_i of F to elements of f_i, and offset_i
+ * is f_i(B_i) in a contraction, else 0. Sums, multiples, modular parts, restrictions, contractions
+ * and embeddings all have this form.
  *
- * The base polytope of a sum is the sum of the base polytopes, so gains add up, also when they are
- * averaged over ties. Terms with all elements see every chain. Terms with some elements cost what
- * is touched: incidences, made at the first use, give the terms of an element.
+ * Base polytopes of a sum add up, so gains add up, also when they are averaged over ties. A call
+ * costs what its elements cost: full terms, which have all elements, see all of them; incidences,
+ * made at the first use, sort them by the other terms.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,23 +25,22 @@ typedef struct term_list {
     submodi_term terms[]; /* those without fn are empty */
 } term_list;
 
-/* Element e of F is element `inner` of the function of term `term`. */
+/* An element of F is element `inner` of the function of term `term`. */
 typedef struct incidence {
     int32_t inner;
     uint32_t term;
 } incidence;
 
-/* The terms with some elements only, by element. */
+/* The incidences of element e are at[start[e]] .. at[start[e + 1] - 1]; those of n, which is no
+ * element, stand for the full terms. */
 typedef struct incidences {
-    size_t *start;  /* n + 1 */
-    uint32_t *full; /* the terms with all elements */
-    size_t full_count;
+    size_t *start; /* n + 2 */
     incidence at[];
 } incidences;
 
 /* What the terms have in common. */
 typedef struct summary {
-    size_t partial;         /* terms with some elements only */
+    size_t partial;         /* terms that are not full */
     size_t incidence_count; /* elements of those */
     size_t longest;         /* most elements of a term, those of its base included */
     size_t state_bytes;     /* of the states of all terms */
@@ -60,11 +59,6 @@ typedef struct combination {
     _Atomic(incidences *) incidences; /* NULL until they are used */
 } combination;
 
-static const combination *combination_of(const submod_fn *fn)
-{
-    return fn->kind == SUBMODI_COMBINATION ? fn->ctx : NULL;
-}
-
 static const double *weights_of(const combination *c)
 {
     return c->modular ? c->modular->ctx : NULL;
@@ -72,9 +66,9 @@ static const double *weights_of(const combination *c)
 
 submodi_terms submodi_fn_terms(const submod_fn *fn)
 {
-    const combination *c = combination_of(fn);
-    return c ? (submodi_terms){c->n, c->count, c->terms, weights_of(c)}
-             : (submodi_terms){fn->n, 1, &fn->itself, NULL};
+    const combination *c = fn->kind == SUBMODI_COMBINATION ? fn->ctx : NULL;
+    return c ? (submodi_terms){c->n, c->count, c->terms, weights_of(c), c->constant}
+             : (submodi_terms){fn->n, 1, &fn->itself, NULL, 0};
 }
 
 static bool is_direct(const submodi_term *t)
@@ -92,53 +86,47 @@ static int32_t inner_of(const submodi_term *t, size_t j)
     return t->inner ? t->inner[j] : (int32_t)j;
 }
 
-/* ---- incidences ---- */
+/* ---- the elements of a call, term by term ---- */
 
 /* Counting sort: start[e] moves from the end of e's incidences to their beginning. */
 static void fill_incidences(const combination *c, incidences *lists)
 {
     size_t *start = lists->start;
-    memset(start, 0, (c->n + 1) * sizeof *start);
+    memset(start, 0, (c->n + 2) * sizeof *start);
     for (size_t i = 0; i < c->count; i++) {
         const submodi_term *t = &c->terms[i];
-        if (!t->outer) {
-            lists->full[lists->full_count++] = (uint32_t)i;
-        }
-        for (size_t j = 0; t->outer && j < t->count; j++) {
-            start[t->outer[j]]++;
+        for (size_t j = 0; j < (t->outer ? t->count : 1); j++) {
+            start[t->outer ? (size_t)t->outer[j] : c->n]++;
         }
     }
-    for (size_t e = 0; e < c->n; e++) {
+    for (size_t e = 0; e <= c->n; e++) {
         start[e + 1] += start[e];
     }
     for (size_t i = c->count; i-- > 0;) {
         const submodi_term *t = &c->terms[i];
-        for (size_t j = 0; t->outer && j < t->count; j++) {
-            lists->at[--start[t->outer[j]]] = (incidence){inner_of(t, j), (uint32_t)i};
+        for (size_t j = 0; j < (t->outer ? t->count : 1); j++) {
+            size_t e = t->outer ? (size_t)t->outer[j] : c->n;
+            lists->at[--start[e]] = (incidence){inner_of(t, j), (uint32_t)i};
         }
     }
 }
 
+/* The sizes cannot overflow: all that is counted lies in the memory of the terms. */
 static incidences *make_incidences(const combination *c)
 {
-    size_t bytes = 0, start_at, full_at;
-    bool fits = submodi_add_size(&bytes, 1, sizeof(incidences)) &&
-                submodi_add_size(&bytes, c->all.incidence_count, sizeof(incidence));
-    start_at = bytes;
-    fits = fits && submodi_add_size(&bytes, c->n + 1, sizeof(size_t));
-    full_at = bytes;
-    fits = fits && submodi_add_size(&bytes, c->count - c->all.partial, sizeof(uint32_t));
-    incidences *lists = fits ? submodi_alloc(bytes, 1) : NULL;
+    size_t count = c->all.incidence_count + c->count - c->all.partial;
+    size_t bytes = sizeof(incidences) + count * sizeof(incidence);
+    char *memory = submodi_alloc(bytes + (c->n + 2) * sizeof(size_t), 1);
+    incidences *lists = (void *)memory;
     if (lists) {
-        *lists = (incidences){.start = (void *)((char *)lists + start_at),
-                              .full = (void *)((char *)lists + full_at)};
+        lists->start = (void *)(memory + bytes);
         fill_incidences(c, lists);
     }
     return lists;
 }
 
 /* The incidences of c, made by the first thread that needs them; NULL and SUBMOD_OK if all terms
- * have all elements. */
+ * are full. */
 static submod_status find_incidences(const combination *c, const incidences **lists)
 {
     *lists = NULL;
@@ -162,122 +150,138 @@ static submod_status find_incidences(const combination *c, const incidences **li
     return SUBMOD_OK;
 }
 
-static size_t full_count(const combination *c, const incidences *lists)
-{
-    return lists ? lists->full_count : c->count;
-}
-
-static const submodi_term *full_term(const combination *c, const incidences *lists, size_t i)
-{
-    return &c->terms[lists ? lists->full[i] : i];
-}
-
-/* ---- memory of a chain ----
- *
- * The state of a combination: gains and numbers of a term's elements, the elements of a chain
- * sorted by partial term, then the states of all terms. */
-
-typedef struct chain_memory {
-    double *gains;              /* longest */
+/* A call's elements by term. The state of a combination adds a term's gains and all states. */
+typedef struct call_memory {
+    const incidences *lists;
     int32_t *numbers;           /* longest, unless all terms are direct */
-    uint32_t *touched, *counts; /* partial terms met, and how many elements of each; by term */
+    uint32_t *met, *counts;     /* terms met; elements of each partial term, by term */
     int32_t *inner, *positions; /* of each incidence: by term, from list_at on */
+    double *gains;              /* longest */
     char *states;
-} chain_memory;
+} call_memory;
 
-/* The bytes before the states. */
-static size_t header_bytes(const combination *c)
+/* The bytes before the gains, and of the gains. */
+static size_t list_bytes(const combination *c)
 {
     const summary *all = &c->all;
-    size_t terms = all->partial ? c->count : 0;
-    return submodi_round_up(all->longest * sizeof(double) + ((all->direct ? 0 : all->longest) +
-                                                             2 * terms + 2 * all->incidence_count) *
-                                                                sizeof(int32_t));
+    size_t numbers = all->direct ? 0 : all->longest;
+    size_t by_term = all->partial ? 2 * c->count : 0;
+    return submodi_round_up((numbers + by_term + 2 * all->incidence_count) * sizeof(int32_t));
 }
 
-static chain_memory memory_of(const combination *c, void *state)
+static size_t gain_bytes(const combination *c)
+{
+    return submodi_round_up(c->all.longest * sizeof(double));
+}
+
+static submod_status open_memory(const combination *c, void *memory, call_memory *m)
 {
     size_t terms = c->all.partial ? c->count : 0;
-    chain_memory m = {.gains = state, .states = (char *)state + header_bytes(c)};
-    m.numbers = (void *)(m.gains + c->all.longest);
-    m.touched = (uint32_t *)m.numbers + (c->all.direct ? 0 : c->all.longest);
-    m.counts = m.touched + terms;
-    m.inner = (int32_t *)m.counts + terms;
-    m.positions = m.inner + c->all.incidence_count;
-    return m;
+    m->numbers = memory;
+    m->met = (uint32_t *)m->numbers + (c->all.direct ? 0 : c->all.longest);
+    m->counts = m->met + terms;
+    m->inner = (int32_t *)m->counts + terms;
+    m->positions = m->inner + c->all.incidence_count;
+    m->gains = (void *)((char *)memory + list_bytes(c));
+    m->states = (char *)m->gains + gain_bytes(c);
+    return find_incidences(c, &m->lists);
 }
 
-/* Sorts the elements by partial term; counts are 0 before. Returns how many terms there are. */
-static size_t sort_by_term(const combination *c, const incidences *lists, const int32_t *elements,
-                           size_t k, chain_memory *m)
+/* Begins with no elements in any term. */
+static submod_status clear_memory(const combination *c, void *memory, call_memory *m)
 {
-    size_t terms = 0;
+    TRY(open_memory(c, memory, m));
+    if (m->lists) {
+        memset(m->counts, 0, c->count * sizeof *m->counts);
+    }
+    return SUBMOD_OK;
+}
+
+/* Sorts the elements by term. Returns how many terms have some of them. The full ones come first,
+ * the others in the order in which they are met. */
+static size_t sort_by_term(const combination *c, const call_memory *m, const int32_t *elements,
+                           size_t k)
+{
+    const incidences *lists = m->lists;
+    size_t met = 0;
+    if (!lists) {
+        return c->count;
+    }
+    for (size_t at = lists->start[c->n]; at < lists->start[c->n + 1]; at++) {
+        m->met[met++] = lists->at[at].term;
+    }
     for (size_t i = 0; i < k; i++) {
         size_t end = lists->start[elements[i] + 1];
         for (size_t at = lists->start[elements[i]]; at < end; at++) {
             uint32_t term = lists->at[at].term;
             size_t place = c->terms[term].list_at + m->counts[term];
             if (m->counts[term]++ == 0) {
-                m->touched[terms++] = term;
+                m->met[met++] = term;
             }
             m->inner[place] = lists->at[at].inner;
             m->positions[place] = (int32_t)i;
         }
     }
-    return terms;
+    return met;
 }
 
-/* The elements as those of a term with all elements. */
-static const int32_t *translate(const submodi_term *t, const int32_t *elements, size_t k,
-                                int32_t *numbers)
+/* The elements of a call that a term has, in its own numbers. */
+typedef struct selection {
+    const submodi_term *term;
+    const int32_t *elements, *positions; /* positions in the call; NULL means all of them */
+    size_t count;
+} selection;
+
+/* Takes the elements of a term after sort_by_term. The memory is used again for the next term. */
+static selection take_elements(const combination *c, const call_memory *m, size_t term,
+                               const int32_t *elements, size_t k)
 {
-    if (!t->inner) {
-        return elements;
+    const submodi_term *t = &c->terms[term];
+    if (t->outer) {
+        size_t count = m->counts[term];
+        m->counts[term] = 0;
+        return (selection){t, m->inner + t->list_at, m->positions + t->list_at, count};
     }
-    for (size_t i = 0; i < k; i++) {
-        numbers[i] = t->inner[elements[i]];
+    for (size_t i = 0; t->inner && i < k; i++) {
+        m->numbers[i] = t->inner[elements[i]];
     }
-    return numbers;
+    return (selection){t, t->inner ? m->numbers : elements, NULL, k};
+}
+
+static selection take_met(const combination *c, const call_memory *m, size_t i,
+                          const int32_t *elements, size_t k)
+{
+    return take_elements(c, m, m->lists ? m->met[i] : i, elements, k);
 }
 
 /* ---- eval ---- */
 
-/* *total += the value of a term at its base and the k elements. list: for both together. */
-static submod_status add_value(const submodi_term *t, const int32_t *elements, size_t k,
-                               int32_t *list, double *total)
+/* The value of a term at its base and the selected elements. */
+static submod_status value_of_term(const selection *s, const call_memory *m, double *value)
 {
-    double value;
+    const submodi_term *t = s->term;
+    const int32_t *set = s->elements;
     if (t->nbase) {
-        memcpy(list, t->base, t->nbase * sizeof *list);
-        memcpy(list + t->nbase, elements, k * sizeof *list);
-        elements = list;
+        memmove(m->numbers + t->nbase, s->elements, s->count * sizeof *m->numbers);
+        memcpy(m->numbers, t->base, t->nbase * sizeof *m->numbers);
+        set = m->numbers;
     }
-    TRY(submodi_fn_eval(t->fn, elements, t->nbase + k, &value));
-    *total += t->coefficient * (value - t->offset);
+    TRY(submodi_fn_eval(t->fn, set, t->nbase + s->count, value));
+    *value = t->coefficient * (*value - t->offset);
     return SUBMOD_OK;
 }
 
-/* memory: header_bytes, and a list of the longest term behind them, unless all are direct. */
-static submod_status eval_terms(const combination *c, const int32_t *set, size_t k, char *memory,
+static submod_status eval_terms(const combination *c, const int32_t *set, size_t k, void *memory,
                                 double *total)
 {
-    const incidences *lists;
-    TRY(find_incidences(c, &lists));
-    chain_memory m = memory_of(c, memory);
-    int32_t *list = (void *)m.states;
-    for (size_t i = 0; i < full_count(c, lists); i++) {
-        const submodi_term *t = full_term(c, lists, i);
-        TRY(add_value(t, translate(t, set, k, list), k, m.numbers, total));
-    }
-    if (lists) {
-        memset(m.counts, 0, c->count * sizeof *m.counts);
-        sort_by_term(c, lists, set, k, &m);
-    }
-    for (size_t i = 0; lists && i < c->count; i++) {
-        const submodi_term *t = &c->terms[i];
-        if (t->outer) {
-            TRY(add_value(t, m.inner + t->list_at, m.counts[i], m.numbers, total));
-        }
+    call_memory m;
+    TRY(clear_memory(c, memory, &m));
+    sort_by_term(c, &m, set, k);
+    for (size_t i = 0; i < c->count; i++) {
+        selection s = take_elements(c, &m, i, set, k);
+        double value;
+        TRY(value_of_term(&s, &m, &value));
+        *total += value;
     }
     return SUBMOD_OK;
 }
@@ -287,13 +291,13 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     const combination *c = ctx;
     const double *w = weights_of(c);
     double few[128], total = c->constant;
-    size_t bytes = c->all.direct ? 0 : header_bytes(c) + c->all.longest * sizeof(int32_t);
-    char *memory = bytes <= sizeof few ? (char *)few : submodi_alloc(bytes, 1);
+    size_t bytes = list_bytes(c);
+    void *memory = bytes <= sizeof few ? few : submodi_alloc(bytes, 1);
     submod_status status = memory ? eval_terms(c, set, k, memory, &total) : submodi_out_of_memory();
     for (size_t i = 0; w && i < k; i++) {
         total += w[set[i]];
     }
-    if (memory != (char *)few) {
+    if (memory != few) {
         submodi_free(memory);
     }
     *value = total;
@@ -305,7 +309,8 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
 static submod_status reset(const void *ctx, void *state)
 {
     const combination *c = ctx;
-    chain_memory m = memory_of(c, state);
+    call_memory m;
+    TRY(clear_memory(c, state, &m));
     for (size_t i = 0; i < c->count; i++) {
         const submodi_term *t = &c->terms[i];
         TRY(submodi_fn_reset(t->fn, m.states + t->state_at));
@@ -313,112 +318,41 @@ static submod_status reset(const void *ctx, void *state)
             TRY(submodi_fn_chain(t->fn, m.states + t->state_at, t->base, t->nbase, m.gains));
         }
     }
-    if (c->all.partial) {
-        memset(m.counts, 0, c->count * sizeof *m.counts);
-    }
     return SUBMOD_OK;
 }
 
-/* submodi_fn_push or submodi_fn_gain: the gain of one element. */
-typedef submod_status one_call(const submod_fn *fn, void *state, int32_t e, double *gain);
-
-static submod_status add_one(const submodi_term *t, char *states, int32_t inner, one_call *call,
-                             double *total)
-{
-    double gain;
-    TRY(call(t->fn, states + t->state_at, inner, &gain));
-    *total += t->coefficient * gain;
-    return SUBMOD_OK;
-}
-
-static submod_status gain_of_one(const combination *c, void *state, int32_t e, one_call *call,
-                                 double *result)
-{
-    const incidences *lists;
-    const double *w = weights_of(c);
-    TRY(find_incidences(c, &lists));
-    char *states = memory_of(c, state).states;
-    double total = 0;
-    for (size_t i = 0; i < full_count(c, lists); i++) {
-        const submodi_term *t = full_term(c, lists, i);
-        TRY(add_one(t, states, t->inner ? t->inner[e] : e, call, &total));
-    }
-    for (size_t j = lists ? lists->start[e] : 0; lists && j < lists->start[e + 1]; j++) {
-        TRY(add_one(&c->terms[lists->at[j].term], states, lists->at[j].inner, call, &total));
-    }
-    *result = total + (w ? w[e] : 0);
-    return SUBMOD_OK;
-}
-
-static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
-{
-    return gain_of_one(ctx, state, e, submodi_fn_gain, result);
-}
-
-/* submodi_fn_chain or submodi_fn_tied: the gains of several elements. */
-typedef submod_status chain_call(const submod_fn *fn, void *state, const int32_t *elements,
+/* submodi_fn_chain, submodi_fn_tied, or the gain of one element. */
+typedef submod_status gains_call(const submod_fn *fn, void *state, const int32_t *elements,
                                  size_t k, double *gains);
 
-/* The first term writes its gains in place. */
-static submod_status add_full(const combination *c, const incidences *lists,
-                              const int32_t *elements, size_t k, const chain_memory *m,
-                              chain_call *call, double *gains)
+/* gains += c own; the first full term has written its gains in place. */
+static void add_gains(const selection *s, const double *own, double *gains)
 {
-    for (size_t i = 0; i < full_count(c, lists); i++) {
-        const submodi_term *t = full_term(c, lists, i);
-        double *own = i ? m->gains : gains;
-        TRY(call(t->fn, m->states + t->state_at, translate(t, elements, k, m->numbers), k, own));
-        for (size_t j = 0; i && j < k; j++) {
-            gains[j] += t->coefficient * own[j];
-        }
-        for (size_t j = 0; !i && t->coefficient != 1 && j < k; j++) {
-            gains[j] *= t->coefficient;
-        }
+    double c = s->term->coefficient;
+    for (size_t j = 0; own == gains && c != 1 && j < s->count; j++) {
+        gains[j] *= c;
     }
-    return SUBMOD_OK;
+    for (size_t j = 0; own != gains && s->positions && j < s->count; j++) {
+        gains[s->positions[j]] += c * own[j];
+    }
+    for (size_t j = 0; own != gains && !s->positions && j < s->count; j++) {
+        gains[j] += c * own[j];
+    }
 }
 
-static int ascending(const void *a, const void *b)
+static submod_status sum_gains(const combination *c, const call_memory *m, size_t met,
+                               const int32_t *elements, size_t k, gains_call *call, double *gains)
 {
-    const uint32_t *p = a;
-    const uint32_t *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
-/* Averages are added in the order of terms, so that the order of the elements does not show in the
- * last bits. */
-static submod_status add_partial(const combination *c, const incidences *lists,
-                                 const int32_t *elements, size_t k, chain_memory *m,
-                                 chain_call *call, double *gains)
-{
-    size_t terms = sort_by_term(c, lists, elements, k, m);
-    if (call == submodi_fn_tied) {
-        qsort(m->touched, terms, sizeof *m->touched, ascending);
-    }
-    for (size_t i = 0; i < terms; i++) {
-        const submodi_term *t = &c->terms[m->touched[i]];
-        size_t count = m->counts[m->touched[i]];
-        m->counts[m->touched[i]] = 0;
-        TRY(call(t->fn, m->states + t->state_at, m->inner + t->list_at, count, m->gains));
-        for (size_t j = 0; j < count; j++) {
-            gains[m->positions[t->list_at + j]] += t->coefficient * m->gains[j];
-        }
-    }
-    return SUBMOD_OK;
-}
-
-static submod_status gains_of_many(const combination *c, void *state, const int32_t *elements,
-                                   size_t k, chain_call *call, double *gains)
-{
-    const incidences *lists;
     const double *w = weights_of(c);
-    TRY(find_incidences(c, &lists));
-    chain_memory m = memory_of(c, state);
-    if (full_count(c, lists) == 0) {
+    if (c->all.partial == c->count) {
         memset(gains, 0, k * sizeof *gains);
     }
-    TRY(add_full(c, lists, elements, k, &m, call, gains));
-    TRY(lists ? add_partial(c, lists, elements, k, &m, call, gains) : SUBMOD_OK);
+    for (size_t i = 0; i < met; i++) {
+        selection s = take_met(c, m, i, elements, k);
+        double *own = i == 0 && !s.positions ? gains : m->gains;
+        TRY(call(s.term->fn, m->states + s.term->state_at, s.elements, s.count, own));
+        add_gains(&s, own, gains);
+    }
     for (size_t i = 0; w && i < k; i++) {
         gains[i] += w[elements[i]];
     }
@@ -428,112 +362,225 @@ static submod_status gains_of_many(const combination *c, void *state, const int3
 static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
                            double *gains)
 {
-    return k == 1 ? gain_of_one(ctx, state, *elements, submodi_fn_push, gains)
-                  : gains_of_many(ctx, state, elements, k, submodi_fn_chain, gains);
+    call_memory m;
+    TRY(open_memory(ctx, state, &m));
+    size_t met = sort_by_term(ctx, &m, elements, k);
+    return sum_gains(ctx, &m, met, elements, k, submodi_fn_chain, gains);
 }
 
+static submod_status gain_call(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains)
+{
+    (void)k;
+    return submodi_fn_gain(fn, state, *elements, gains);
+}
+
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
+{
+    call_memory m;
+    TRY(open_memory(ctx, state, &m));
+    size_t met = sort_by_term(ctx, &m, &e, 1);
+    return sum_gains(ctx, &m, met, &e, 1, gain_call, result);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t *p = a;
+    const uint32_t *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Adds averages in the order of terms, so that the order of the elements does not show in the last
+ * bits. */
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
-    return gains_of_many(ctx, state, elements, k, submodi_fn_tied, gains);
+    const combination *c = ctx;
+    call_memory m;
+    TRY(open_memory(c, state, &m));
+    size_t met = sort_by_term(c, &m, elements, k);
+    if (m.lists) {
+        size_t full = c->count - c->all.partial;
+        qsort(m.met + full, met - full, sizeof *m.met, ascending);
+    }
+    return sum_gains(c, &m, met, elements, k, submodi_fn_tied, gains);
+}
+
+/* ---- components of ties ---- */
+
+/* Joins what a term does not separate: base first, as a level of its own, then its elements in the
+ * order of the ties. */
+static submod_status join_selection(const selection *s, const submodi_ties *ties, int32_t *forest,
+                                    submod_work *w)
+{
+    const submodi_term *t = s->term;
+    size_t n = t->fn->n, k = 0, levels = 0;
+    size_t *start = submodi_work_alloc(w, n + 2, sizeof *start);
+    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
+    int32_t *level = submodi_work_alloc(w, n, sizeof *level);
+    int32_t *outer = submodi_work_alloc(w, n, sizeof *outer);
+    int32_t *own = submodi_work_alloc(w, n, sizeof *own);
+    TRY(submodi_work_status(w));
+    for (size_t e = 0; e < n; e++) {
+        level[e] = outer[e] = -1;
+    }
+    for (; k < t->nbase; k++) {
+        order[k] = t->base[k];
+        level[t->base[k]] = 0;
+    }
+    start[0] = 0;
+    levels = t->nbase > 0;
+    int32_t previous = -1;
+    for (size_t j = 0; j < s->count; j++, k++) {
+        int32_t e = s->elements[j];
+        outer[e] = ties->order[s->positions ? (size_t)s->positions[j] : j];
+        if (ties->level[outer[e]] != previous) {
+            previous = ties->level[outer[e]];
+            start[levels++] = k;
+        }
+        order[k] = e;
+        level[e] = (int32_t)levels - 1;
+    }
+    start[levels] = k;
+    submodi_ascending(own, n);
+    TRY(submodi_fn_join(t->fn, &(submodi_ties){order, start, levels, level}, own, w));
+    for (size_t e = 0; e < n; e++) {
+        int32_t root = submodi_forest_root(own, (int32_t)e);
+        if (outer[e] >= 0 && root != (int32_t)e) {
+            submodi_forest_join(forest, outer[e], outer[root]);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status join_term(const selection *s, const submodi_ties *ties, int32_t *forest,
+                               submod_work *work)
+{
+    if (is_direct(s->term)) {
+        return submodi_fn_join(s->term->fn, ties, forest, work);
+    }
+    submodi_scope scope;
+    submod_status status = join_selection(s, ties, forest, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
+}
+
+static submod_status join_terms(const combination *c, const submodi_ties *ties, int32_t *forest,
+                                submod_work *w)
+{
+    call_memory m;
+    size_t k = ties->start[ties->count];
+    void *memory = submodi_work_alloc(w, list_bytes(c), 1);
+    TRY(submodi_work_status(w));
+    TRY(clear_memory(c, memory, &m));
+    size_t met = sort_by_term(c, &m, ties->order, k);
+    for (size_t i = 0; i < met; i++) {
+        selection s = take_met(c, &m, i, ties->order, k);
+        TRY(join_term(&s, ties, forest, w));
+    }
+    return SUBMOD_OK;
 }
 
 /* A sum separates what all of its terms separate (components.c). */
 static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
                           submod_work *work)
 {
-    const combination *c = ctx;
-    for (size_t i = 0; i < c->count; i++) {
-        TRY(submodi_term_join(&c->terms[i], ties, forest, work));
-    }
-    return SUBMOD_OK;
+    submodi_scope scope;
+    submod_status status = join_terms(ctx, ties, forest, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
 }
 
 /* ---- minimisers of one term and a modular part ----
  *
  * c f + w - z = c (f - (z - w) / c) has the minimisers of f - (z - w) / c, and c times its bases.
+ * Elements without the term have those of w - z.
  */
 
-/* rest[i] = (z[i] - w) / divisor. */
+static submod_status too_large(void)
+{
+    return submodi_fail(SUBMOD_ENUMERIC, "minimize of a combination: (z - w) / c overflows");
+}
+
+/* rest[i] = z[i] - w. */
 static submod_status subtract_modular(const combination *c, const int32_t *elements, size_t k,
-                                      const double *z, double divisor, double *rest)
+                                      const double *z, double *rest)
 {
     const double *w = weights_of(c);
     for (size_t i = 0; i < k; i++) {
-        rest[i] = (z[i] - (w ? w[elements[i]] : 0)) / divisor;
+        rest[i] = z[i] - (w ? w[elements[i]] : 0);
     }
-    return submodi_all_finite(rest, k)
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC, "minimize of a combination: (z - w) / c overflows");
+    return submodi_all_finite(rest, k) ? SUBMOD_OK : too_large();
 }
 
-/* A minor in the elements of the term. positions: of its ground in the ground outside. */
+/* A minor in the elements of the term, and its results. */
 typedef struct inner_minor {
     submod_minor minor;
-    int32_t *positions;
+    const int32_t *positions; /* of its ground in that of the combination; NULL means all */
     double *z, *s;
     uint8_t *smallest, *largest;
 } inner_minor;
 
-static submod_status translate_minor(const combination *c, const submod_minor *outside,
-                                     inner_minor *m, submod_work *work)
+/* Adds the elements of the term to a list. */
+static selection append_elements(const combination *c, const call_memory *m,
+                                 const int32_t *elements, size_t k, int32_t *list)
+{
+    sort_by_term(c, m, elements, k);
+    selection s = take_elements(c, m, 0, elements, k);
+    for (size_t j = 0; j < s.count; j++) {
+        list[j] = s.elements[j];
+    }
+    return s;
+}
+
+static submod_status open_minor(const combination *c, const submod_minor *outside, inner_minor *in,
+                                submod_work *work)
 {
     const submodi_term *t = c->terms;
-    size_t k = outside->nground;
-    int32_t *number = submodi_work_alloc(work, c->n, sizeof *number); /* -1: not in the term */
-    int32_t *elements = submodi_work_alloc(work, t->nbase + outside->nbase + k, sizeof *elements);
-    m->positions = submodi_work_alloc(work, k, sizeof *m->positions);
+    call_memory m;
+    size_t k = outside->nground, nbase = t->nbase;
+    int32_t *list = submodi_work_alloc(work, nbase + outside->nbase + k, sizeof *list);
+    void *memory = submodi_work_alloc(work, list_bytes(c), 1);
+    in->z = submodi_work_alloc(work, 2 * k, sizeof *in->z);
+    in->smallest = submodi_work_alloc(work, 2 * k, 1);
     TRY(submodi_work_status(work));
-    for (size_t e = 0; t->outer && e < c->n; e++) {
-        number[e] = -1;
+    TRY(clear_memory(c, memory, &m));
+    in->s = in->z + k;
+    in->largest = in->smallest + k;
+    for (size_t i = 0; i < nbase; i++) {
+        list[i] = t->base[i];
     }
-    for (size_t j = 0; j < t->count; j++) {
-        number[outer_of(t, j)] = inner_of(t, j);
-    }
-    size_t nbase = 0, nground = 0;
-    for (; nbase < t->nbase; nbase++) {
-        elements[nbase] = t->base[nbase];
-    }
-    for (size_t i = 0; i < outside->nbase; i++) {
-        elements[nbase] = number[outside->base[i]];
-        nbase += elements[nbase] >= 0;
-    }
-    for (size_t i = 0; i < k; i++) {
-        m->positions[nground] = (int32_t)i;
-        elements[nbase + nground] = number[outside->ground[i]];
-        nground += elements[nbase + nground] >= 0;
-    }
-    m->minor = (submod_minor){elements, nbase, elements + nbase, nground};
+    nbase += append_elements(c, &m, outside->base, outside->nbase, list + nbase).count;
+    selection ground = append_elements(c, &m, outside->ground, k, list + nbase);
+    in->minor = (submod_minor){list, nbase, list + nbase, ground.count};
+    in->positions = ground.positions;
     return SUBMOD_OK;
 }
 
 /* Minimises the term, and writes the results over those of the modular part. */
-static submod_status minimize_inside(const combination *c, inner_minor *m, const double *rest,
+static submod_status minimize_inside(const submodi_term *t, inner_minor *in, const double *rest,
                                      uint8_t *smallest, uint8_t *largest, double *s)
 {
-    const submodi_term *t = c->terms;
-    size_t k = m->minor.nground;
+    size_t k = in->minor.nground;
     for (size_t j = 0; j < k; j++) {
-        m->z[j] = rest[m->positions[j]] / t->coefficient;
+        in->z[j] = rest[in->positions ? (size_t)in->positions[j] : j] / t->coefficient;
     }
-    if (!submodi_all_finite(m->z, k)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "minimize of a combination: (z - w) / c overflows");
-    }
-    TRY(submodi_fn_minimize(t->fn, &m->minor, m->z, smallest ? m->smallest : NULL,
-                            largest ? m->largest : NULL, s ? m->s : NULL));
+    TRY(submodi_all_finite(in->z, k) ? SUBMOD_OK : too_large());
+    TRY(submodi_fn_minimize(t->fn, &in->minor, in->z, smallest ? in->smallest : NULL,
+                            largest ? in->largest : NULL, s ? in->s : NULL));
     for (size_t j = 0; j < k; j++) {
-        int32_t i = m->positions[j];
+        size_t i = in->positions ? (size_t)in->positions[j] : j;
         if (smallest) {
-            smallest[i] = m->smallest[j];
+            smallest[i] = in->smallest[j];
         }
         if (largest) {
-            largest[i] = m->largest[j];
+            largest[i] = in->largest[j];
         }
         if (s) {
-            s[i] = t->coefficient * m->s[j];
+            s[i] = t->coefficient * in->s[j];
         }
     }
-    if (s && isnan(m->s[0])) { /* the term has no base at hand */
+    if (s && isnan(in->s[0])) { /* the term has no base at hand */
         s[0] = NAN;
     }
     return SUBMOD_OK;
@@ -542,28 +589,17 @@ static submod_status minimize_inside(const combination *c, inner_minor *m, const
 static submod_status minimize_in(const combination *c, const submod_minor *minor, const double *z,
                                  uint8_t *smallest, uint8_t *largest, double *s, submod_work *work)
 {
-    size_t k = minor->nground;
-    bool direct = c->count && c->all.direct;
-    double *rest = submodi_work_alloc(work, k, sizeof *rest);
+    inner_minor in;
+    double *rest = submodi_work_alloc(work, minor->nground, sizeof *rest);
     TRY(submodi_work_status(work));
-    TRY(subtract_modular(c, minor->ground, k, z, direct ? c->terms->coefficient : 1, rest));
-    if (direct) { /* no translation */
-        TRY(submodi_fn_minimize(c->terms->fn, minor, rest, smallest, largest, s));
-        for (size_t i = 0; s && i < k; i++) {
-            s[i] *= c->terms->coefficient;
-        }
-        return SUBMOD_OK;
-    }
-    submodi_minimize_modular(rest, k, smallest, largest, s);
+    TRY(subtract_modular(c, minor->ground, minor->nground, z, rest));
+    submodi_minimize_modular(rest, minor->nground, smallest, largest, s);
     if (!c->count) {
         return SUBMOD_OK;
     }
-    inner_minor m = {.z = submodi_work_alloc(work, 2 * k, sizeof *m.z),
-                     .smallest = submodi_work_alloc(work, 2 * k, 1)};
-    TRY(translate_minor(c, minor, &m, work));
-    m.s = m.z + k;
-    m.largest = m.smallest + k;
-    return m.minor.nground ? minimize_inside(c, &m, rest, smallest, largest, s) : SUBMOD_OK;
+    TRY(open_minor(c, minor, &in, work));
+    return in.minor.nground ? minimize_inside(c->terms, &in, rest, smallest, largest, s)
+                            : SUBMOD_OK;
 }
 
 static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
@@ -585,9 +621,12 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
     double *rest = submodi_alloc(c->n, sizeof *rest);
     submod_status status = rest ? SUBMOD_OK : submodi_out_of_memory();
     for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
-        size_t begin = parts[j].begin;
-        status = subtract_modular(c, order + begin, parts[j].end - begin, z + begin,
-                                  c->terms->coefficient, rest + begin);
+        size_t begin = parts[j].begin, k = parts[j].end - begin;
+        status = subtract_modular(c, order + begin, k, z + begin, rest + begin);
+        for (size_t i = begin; i < parts[j].end; i++) {
+            rest[i] /= c->terms->coefficient;
+        }
+        status = status || submodi_all_finite(rest + begin, k) ? status : too_large();
     }
     status = status ? status
                     : submodi_fn_minimize_parts(c->terms->fn, order, rank, parts, nparts, rest, in);
@@ -642,32 +681,11 @@ static submod_status prox(const void *ctx, const double *x, double lambda, doubl
 
 /* ---- lists of terms ---- */
 
-static term_list *new_list(size_t room)
+static void clear_term(submodi_term *t)
 {
-    size_t bytes = 0;
-    bool fits = room <= UINT32_MAX && submodi_add_size(&bytes, 1, sizeof(term_list)) &&
-                submodi_add_size(&bytes, room, sizeof(submodi_term));
-    term_list *list = fits ? submodi_alloc(bytes, 1) : NULL;
-    if (list) {
-        *list = (term_list){.room = room};
-        atomic_init(&list->owners, 1);
-        atomic_init(&list->used, 0);
-    }
-    return list;
-}
-
-/* Makes room for more terms after the first `count`, and makes the caller an owner. False if there
- * is none, or if another combination has appended its own. */
-static bool extend_list(term_list *list, size_t count, size_t more)
-{
-    size_t used = count;
-    bool extended = more == 0 || (more <= list->room - count &&
-                                  atomic_compare_exchange_strong(&list->used, &used, count + more));
-    if (extended) {
-        memset(list->terms + count, 0, more * sizeof *list->terms);
-        atomic_fetch_add(&list->owners, 1);
-    }
-    return extended;
+    submod_fn_free((submod_fn *)t->fn); /* the list's own share */
+    submodi_free((int32_t *)t->base);   /* and the term's other lists */
+    *t = (submodi_term){0};
 }
 
 static void release_list(term_list *list)
@@ -676,17 +694,40 @@ static void release_list(term_list *list)
         return;
     }
     for (size_t i = 0; i < atomic_load(&list->used); i++) {
-        submod_fn_free((submod_fn *)list->terms[i].fn); /* the list's own share */
-        submodi_free(list->terms[i].lists);
+        clear_term(&list->terms[i]);
     }
     submodi_free(list);
+}
+
+/* Makes room for more terms after the first `count`. False if there is none, or if another
+ * combination has appended its own. */
+static bool extend_list(term_list *list, size_t count, size_t more)
+{
+    size_t used = count;
+    bool extended = more == 0 || (more <= list->room - count &&
+                                  atomic_compare_exchange_strong(&list->used, &used, count + more));
+    if (extended) {
+        memset(list->terms + count, 0, more * sizeof *list->terms);
+    }
+    return extended;
+}
+
+static term_list *new_list(size_t room, size_t used)
+{
+    term_list *list = room < UINT32_MAX ? submodi_alloc(room + 1, sizeof(submodi_term)) : NULL;
+    if (list) {
+        list->room = room;
+        atomic_init(&list->owners, 1);
+        atomic_init(&list->used, 0);
+        extend_list(list, 0, used);
+    }
+    return list;
 }
 
 /* ---- the combination under construction ---- */
 
 typedef struct builder {
     combination *c;
-    bool shared;       /* c->list has places for all terms, and may belong to others too */
     bool contracts;    /* F(base) is subtracted */
     double *w;         /* the modular part, if it is not that of c->modular */
     submod_work *work; /* scratch */
@@ -698,6 +739,42 @@ typedef const int32_t *element_map;
 
 enum { IN_BASE = -2, OUTSIDE = -1 };
 
+static submod_status add_term(builder *b, double coefficient, const submodi_term *from,
+                              element_map map);
+
+/* Begins a combination of n elements with the terms of `from`, NULL means none, and places for
+ * more. */
+static submod_status begin(builder *b, size_t n, const combination *from, size_t more)
+{
+    static const summary none = {.direct = true, .tied = true, .minors = true, .cardinality = true};
+    size_t count = from ? from->count : 0;
+    bool shared = count && extend_list(from->list, count, more);
+    combination *c = b->c = submodi_alloc(1, sizeof *c);
+    if (!c) {
+        return submodi_out_of_memory();
+    }
+    *c = (combination){.n = n,
+                       .count = shared ? count : 0,
+                       .all = shared ? from->all : none,
+                       .constant = from ? from->constant : 0,
+                       .modular = from ? submod_fn_retain(from->modular) : NULL};
+    if (count + more == 0) {
+        return SUBMOD_OK;
+    }
+    c->list = shared ? from->list : new_list(count ? 2 * (count + more) : more, count + more);
+    if (!c->list) {
+        return submodi_out_of_memory();
+    }
+    if (shared) {
+        atomic_fetch_add(&c->list->owners, 1);
+    }
+    c->terms = c->list->terms;
+    for (size_t i = c->count; i < count; i++) {
+        TRY(add_term(b, 1, &from->terms[i], NULL));
+    }
+    return SUBMOD_OK;
+}
+
 static void destroy(void *ctx)
 {
     combination *c = ctx;
@@ -705,23 +782,6 @@ static void destroy(void *ctx)
     submod_fn_free(c->modular);
     submodi_free(atomic_load(&c->incidences));
     submodi_free(c);
-}
-
-/* Begins a combination of n elements with a list of its own. */
-static submod_status begin(builder *b, size_t n, size_t room)
-{
-    combination *c = b->c = submodi_alloc(1, sizeof *c);
-    if (!c) {
-        return submodi_out_of_memory();
-    }
-    *c = (combination){.n = n,
-                       .list = room ? new_list(room) : NULL,
-                       .all = {.direct = true, .tied = true, .minors = true, .cardinality = true}};
-    if (room && !c->list) {
-        return submodi_out_of_memory();
-    }
-    c->terms = c->list ? c->list->terms : NULL;
-    return SUBMOD_OK;
 }
 
 static submodi_make_minors make_minors;
@@ -735,7 +795,7 @@ static submod_fn describe(combination *c)
     bool whole = only && !only->nbase && only->count == f->n; /* no restriction or contraction */
     return (submod_fn){.ops = {.name = "combination",
                                .eval = eval,
-                               .state_size = header_bytes(c) + all->state_bytes,
+                               .state_size = list_bytes(c) + gain_bytes(c) + all->state_bytes,
                                .reset = reset,
                                .chain = chain,
                                .gain = gain,
@@ -779,6 +839,7 @@ static submod_status finish(builder *b, submod_status status, submod_fn **fn)
 
 /* ---- adding modular functions ---- */
 
+/* Makes the modular part of the combination its own. */
 static submod_status own_weights(builder *b)
 {
     const double *shared = weights_of(b->c);
@@ -841,85 +902,62 @@ static submod_status multiply(double a, double b, double *product)
                               "the product of coefficients %g * %g is not a normal number", a, b);
 }
 
-/* The lists of a term in the elements of the combination. */
-typedef struct mapped_lists {
-    int32_t *base, *outer, *inner;
-    size_t nbase, count;
-} mapped_lists;
-
-static submod_status map_lists(const submodi_term *t, element_map map, mapped_lists *m,
-                               submod_work *work)
+static int32_t mapped(const submodi_term *t, size_t j, element_map map)
 {
-    *m = (mapped_lists){.base = submodi_work_alloc(work, t->nbase + t->count, sizeof *m->base),
-                        .outer = submodi_work_alloc(work, t->count, sizeof *m->outer),
-                        .inner = submodi_work_alloc(work, t->count, sizeof *m->inner)};
-    TRY(submodi_work_status(work));
-    for (; m->nbase < t->nbase; m->nbase++) {
-        m->base[m->nbase] = t->base[m->nbase];
-    }
-    for (size_t j = 0; j < t->count; j++) {
-        int32_t at = map ? map[outer_of(t, j)] : outer_of(t, j);
-        if (at == IN_BASE) {
-            m->base[m->nbase++] = inner_of(t, j);
-        } else if (at != OUTSIDE) {
-            m->outer[m->count] = at;
-            m->inner[m->count++] = inner_of(t, j);
-        }
-    }
-    return SUBMOD_OK;
+    int32_t e = outer_of(t, j);
+    return map ? map[e] : e;
 }
 
-static bool is_identity(const int32_t *list, size_t n)
+/* Makes the lists of a term among n elements, all in one memory. A full term has no list of outer
+ * elements, one with all elements of its function in their order none of inner ones. */
+static submod_status map_term(const submodi_term *from, element_map map, size_t n, submodi_term *to)
 {
-    bool same = true;
-    for (size_t j = 0; same && j < n; j++) {
-        same = list[j] == (int32_t)j;
+    size_t nbase = from->nbase;
+    to->count = 0;
+    for (size_t j = 0; j < from->count; j++) {
+        int32_t at = mapped(from, j, map);
+        nbase += at == IN_BASE;
+        to->count += at >= 0;
     }
-    return same;
-}
-
-/* Stores copies of the lists. A term with all n elements has no list of outer elements, one with
- * all elements of its function in their order none of inner ones. */
-static submod_status store_lists(const mapped_lists *m, size_t n, submodi_term *to)
-{
-    bool full = m->count == n;
-    int32_t *at = to->lists = submodi_alloc(m->nbase + 2 * m->count, sizeof *at);
-    if (!at) {
+    bool full = to->count == n, same = to->count == from->fn->n;
+    int32_t *base = submodi_alloc(nbase + (full ? 1 : 2) * to->count, sizeof *base);
+    if (!base) {
         return submodi_out_of_memory();
     }
-    memcpy(at, m->base, m->nbase * sizeof *at);
-    to->base = at;
-    at += m->nbase;
-    if (!full) {
-        memcpy(at, m->outer, m->count * sizeof *at);
-        to->outer = at;
-        at += m->count;
+    int32_t *outer = base + nbase, *inner = full ? outer : outer + to->count;
+    for (; to->nbase < from->nbase; to->nbase++) {
+        base[to->nbase] = from->base[to->nbase];
     }
-    for (size_t j = 0; j < m->count; j++) {
-        at[full ? (size_t)m->outer[j] : j] = m->inner[j];
+    for (size_t j = 0, k = 0; j < from->count; j++) {
+        int32_t at = mapped(from, j, map), e = inner_of(from, j);
+        if (at == IN_BASE) {
+            base[to->nbase++] = e;
+        } else if (at != OUTSIDE) {
+            size_t place = full ? (size_t)at : k++;
+            if (!full) {
+                outer[place] = at;
+            }
+            inner[place] = e;
+            same = same && e == (int32_t)place;
+        }
     }
-    to->inner = m->count == to->fn->n && is_identity(at, m->count) ? NULL : at;
-    to->nbase = m->nbase;
-    to->count = m->count;
-    if (is_direct(to)) {
-        submodi_free(to->lists);
-        to->lists = NULL;
-    }
+    to->base = base;
+    to->outer = full ? NULL : outer;
+    to->inner = same ? NULL : inner;
     return SUBMOD_OK;
 }
 
-/* What F has in common with all of its terms. */
+/* Updates what the terms have in common. */
 static submod_status note_term(summary *all, const submodi_term *t)
 {
     size_t length = t->nbase + t->count;
-    bool full = !t->outer;
     all->longest = length > all->longest ? length : all->longest;
-    all->partial += !full;
-    all->incidence_count += full ? 0 : t->count;
+    all->partial += t->outer != NULL;
+    all->incidence_count += t->outer ? t->count : 0;
     all->direct = all->direct && is_direct(t);
     all->tied = all->tied && t->fn->ops.tied;
     all->minors = all->minors && is_direct(t) && t->fn->minors;
-    all->cardinality = all->cardinality && full && t->fn->cardinality;
+    all->cardinality = all->cardinality && !t->outer && t->fn->cardinality;
     all->based = all->based || t->nbase;
     all->calls_user_code = all->calls_user_code || t->fn->calls_user_code;
     return submodi_add_size(&all->state_bytes, submodi_fn_state_size(t->fn), 1)
@@ -927,56 +965,45 @@ static submod_status note_term(summary *all, const submodi_term *t)
                : submodi_out_of_memory();
 }
 
-/* Appends a term with its own share of fn. m = NULL means all elements as they are. */
-static submod_status append_term(builder *b, const submodi_term *t, const mapped_lists *m)
+/* Appends a term with its own share of the function. One without elements is a constant. */
+static submod_status append_term(builder *b, const submodi_term *from, element_map map,
+                                 submodi_term *t)
 {
     combination *c = b->c;
-    submodi_term *to = &c->list->terms[c->count++];
-    *to = (submodi_term){.fn = submod_fn_retain(t->fn),
-                         .coefficient = t->coefficient,
-                         .offset = t->offset,
-                         .count = t->count,
-                         .state_at = c->all.state_bytes,
-                         .list_at = c->all.incidence_count};
-    if (!b->shared) {
-        atomic_store(&c->list->used, c->count);
+    double value = t->offset;
+    if (map || !is_direct(from)) {
+        TRY(map_term(from, map, c->n, t));
     }
-    TRY(m ? store_lists(m, c->n, to) : SUBMOD_OK);
-    return note_term(&c->all, to);
-}
-
-/* A term without elements is a constant. */
-static submod_status add_mapped(builder *b, submodi_term *t, const mapped_lists *m)
-{
-    double value = 0;
-    if (b->contracts ? m->count > 0 : m->count == 0) {
-        TRY(submodi_fn_eval(t->fn, m->base, m->nbase, &value));
+    if (b->contracts == (t->count > 0)) {
+        TRY(submodi_fn_eval(t->fn, t->base, t->nbase, &value));
     }
-    if (m->count == 0) {
-        b->c->constant += b->contracts ? 0 : t->coefficient * (value - t->offset);
+    if (t->count == 0) {
+        c->constant += t->coefficient * (value - t->offset);
+        clear_term(t);
         return SUBMOD_OK;
     }
-    t->offset = b->contracts ? value : t->offset;
-    return append_term(b, t, m);
+    t->offset = value;
+    c->count++;
+    return note_term(&c->all, t);
 }
 
 static submod_status add_term(builder *b, double coefficient, const submodi_term *from,
                               element_map map)
 {
+    combination *c = b->c;
     if (from->fn->modular) {
         return add_modular(b, coefficient, from->fn, map);
     }
-    submodi_term t = *from;
-    TRY(multiply(coefficient, from->coefficient, &t.coefficient));
-    if (!map && is_direct(from)) {
-        return append_term(b, &t, NULL);
-    }
-    mapped_lists m;
-    submodi_scope scope;
-    submod_status status = map_lists(from, map, &m, submodi_scope_open(&scope, b->work));
-    status = status ? status : add_mapped(b, &t, &m);
-    submodi_scope_close(&scope);
-    return status;
+    submodi_term *t = &c->list->terms[c->count];
+    double product;
+    TRY(multiply(coefficient, from->coefficient, &product));
+    *t = (submodi_term){.fn = submod_fn_retain(from->fn),
+                        .coefficient = product,
+                        .offset = from->offset,
+                        .count = from->count,
+                        .state_at = c->all.state_bytes,
+                        .list_at = c->all.incidence_count};
+    return append_term(b, from, map, t);
 }
 
 /* Adds coefficient * f, whose elements are mapped. */
@@ -984,14 +1011,13 @@ static submod_status add_function(builder *b, double coefficient, const submod_f
                                   element_map map)
 {
     const submodi_terms inside = submodi_fn_terms(f);
-    const combination *c = combination_of(f);
     if (coefficient == 0) {
         return SUBMOD_OK;
     }
     for (size_t i = 0; i < inside.count; i++) {
         TRY(add_term(b, coefficient, &inside.terms[i], map));
     }
-    b->c->constant += c && !b->contracts ? coefficient * c->constant : 0;
+    b->c->constant += b->contracts ? 0 : coefficient * inside.constant;
     return inside.modular ? add_weights(b, coefficient, inside.modular, f->n, map) : SUBMOD_OK;
 }
 
@@ -1003,38 +1029,14 @@ static size_t extended_term(const submod_term *terms, size_t count)
     size_t best = count;
     size_t length = 0;
     for (size_t i = 0; i < count; i++) {
-        const combination *c = combination_of(terms[i].fn);
-        if (c && terms[i].coefficient == 1 && !terms[i].elements && c->count >= length) {
+        const submod_fn *f = terms[i].fn;
+        bool extends = f->kind == SUBMODI_COMBINATION && terms[i].coefficient == 1;
+        if (extends && !terms[i].elements && submodi_fn_terms(f).count >= length) {
             best = i;
-            length = c->count;
+            length = submodi_fn_terms(f).count;
         }
     }
     return best;
-}
-
-/* Begins with the terms of `from`, and with places for more. */
-static submod_status begin_with(builder *b, const combination *from, size_t more)
-{
-    bool shared = from->list && extend_list(from->list, from->count, more);
-    size_t room = shared ? 0 : from->count ? 2 * (from->count + more) : more;
-    submod_status status = begin(b, from->n, room);
-    if (status != SUBMOD_OK) {
-        release_list(shared ? from->list : NULL);
-        return status;
-    }
-    b->c->constant = from->constant;
-    b->c->modular = submod_fn_retain(from->modular);
-    if (shared) {
-        b->shared = true;
-        b->c->list = from->list;
-        b->c->terms = from->terms;
-        b->c->count = from->count;
-        b->c->all = from->all;
-    }
-    for (size_t i = b->c->count; i < from->count; i++) {
-        TRY(add_term(b, 1, &from->terms[i], NULL));
-    }
-    return SUBMOD_OK;
 }
 
 static submod_status combine(builder *b, size_t n, const submod_term *terms, size_t count,
@@ -1045,7 +1047,7 @@ static submod_status combine(builder *b, size_t n, const submod_term *terms, siz
         bool adds = i != first && terms[i].coefficient > 0 && !terms[i].fn->modular;
         more += adds ? submodi_fn_terms(terms[i].fn).count : 0;
     }
-    TRY(first < count ? begin_with(b, terms[first].fn->ctx, more) : begin(b, n, more));
+    TRY(begin(b, n, first < count ? terms[first].fn->ctx : NULL, more));
     for (size_t i = 0; i < count; i++) {
         if (i != first) {
             TRY(add_function(b, terms[i].coefficient, terms[i].fn, terms[i].elements));
@@ -1117,8 +1119,8 @@ submod_status submod_fn_combine(size_t n, const submod_term *terms, size_t count
 
 /* ---- restrictions and contractions ---- */
 
-/* A -> F(base + A), or F(base + A) - F(base), for the subsets A of ground, whose element j is j of
- * the minor. */
+/* A -> F(base + A), less F(base) in a contraction, for the subsets A of ground, whose element j is
+ * j of the minor. ground = NULL means all others in ascending order. */
 static submod_status make_minor(builder *b, const submod_fn *f, const submod_minor *m)
 {
     int32_t *map = submodi_work_alloc(b->work, f->n, sizeof *map);
@@ -1129,10 +1131,13 @@ static submod_status make_minor(builder *b, const submod_fn *f, const submod_min
     for (size_t i = 0; i < m->nbase; i++) {
         map[m->base[i]] = IN_BASE;
     }
-    for (size_t j = 0; j < m->nground; j++) {
+    for (size_t j = 0; m->ground && j < m->nground; j++) {
         map[m->ground[j]] = (int32_t)j;
     }
-    TRY(begin(b, m->nground, submodi_fn_terms(f).count));
+    for (size_t e = 0, j = 0; !m->ground && e < f->n; e++) {
+        map[e] = map[e] == OUTSIDE ? (int32_t)j++ : IN_BASE;
+    }
+    TRY(begin(b, m->nground, NULL, submodi_fn_terms(f).count));
     return add_function(b, 1, f, map);
 }
 
@@ -1168,33 +1173,13 @@ submod_status submod_fn_restrict(const submod_fn *f, const int32_t *elements, si
     return submodi_return("submod_fn_restrict", restrict_to(f, elements, k, fn));
 }
 
-/* rest = V \ elements in ascending order. */
-static void complement(size_t n, const int32_t *elements, size_t k, int32_t *rest)
-{
-    size_t left = 0;
-    submodi_ascending(rest, n);
-    for (size_t i = 0; i < k; i++) {
-        rest[elements[i]] = -1;
-    }
-    for (size_t e = 0; e < n; e++) {
-        rest[left] = rest[e];
-        left += rest[e] >= 0;
-    }
-}
-
 static submod_status contract(const submod_fn *f, const int32_t *elements, size_t k, submod_fn **fn)
 {
     TRY(submodi_check_given("fn", f));
     TRY(submodi_check_elements("elements", elements, k, f->n));
     TRY(submodi_check_size(f->n - k, fn));
-    int32_t *rest = submodi_alloc(f->n, sizeof *rest);
-    if (!rest) {
-        return submodi_out_of_memory();
-    }
-    complement(f->n, elements, k, rest);
-    submod_status status = new_minor(f, &(submod_minor){elements, k, rest, f->n - k}, true, fn);
-    submodi_free(rest);
-    return status;
+    const submod_minor m = {.base = elements, .nbase = k, .nground = f->n - k};
+    return new_minor(f, &m, true, fn);
 }
 
 submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, size_t k,
@@ -1216,7 +1201,7 @@ submod_status submodi_fn_of_term(const submodi_term *t, submod_fn **fn)
     submodi_term alone = *t;
     alone.coefficient = 1;
     alone.outer = NULL;
-    submod_status status = begin(&b, t->count, 1);
+    submod_status status = begin(&b, t->count, NULL, 1);
     status = status ? status : add_term(&b, 1, &alone, NULL);
     status = finish(&b, status, fn);
     submodi_scope_close(&scope);
@@ -1225,39 +1210,50 @@ submod_status submodi_fn_of_term(const submodi_term *t, submod_fn **fn)
 
 /* The combination of one minor of each term, with the modular part there. */
 static submod_status combine_minors(const combination *c, submod_fn *const *made, size_t stride,
-                                    const int32_t *elements, size_t n, submod_fn **fn)
+                                    const int32_t *elements, size_t n, submod_fn **fn,
+                                    submod_work *work)
 {
-    submodi_scope scope;
-    builder b = {.work = submodi_scope_open(&scope, NULL)};
-    const double *w = weights_of(c);
-    submod_status status = begin(&b, n, c->count);
-    for (size_t i = 0; status == SUBMOD_OK && i < c->count; i++) {
-        status = add_function(&b, c->terms[i].coefficient, made[i * stride], NULL);
+    const double *weights = weights_of(c);
+    submod_term *terms = submodi_work_alloc(work, c->count, sizeof *terms);
+    double *w = submodi_work_alloc(work, n, sizeof *w);
+    TRY(submodi_work_status(work));
+    for (size_t i = 0; i < c->count; i++) {
+        terms[i] = (submod_term){made[i * stride], c->terms[i].coefficient, NULL};
     }
-    status = status || !w ? status : own_weights(&b);
-    for (size_t j = 0; status == SUBMOD_OK && w && j < n; j++) {
-        b.w[j] += w[elements[j]];
+    for (size_t j = 0; weights && j < n; j++) {
+        w[j] = weights[elements[j]];
     }
-    status = finish(&b, status, fn);
-    submodi_scope_close(&scope);
-    return status;
+    return submod_fn_combine(n, terms, c->count, weights ? w : NULL, fn);
+}
+
+/* made: nparts minors of each term. */
+static submod_status make_all(const combination *c, const int32_t *order, const submodi_part *parts,
+                              size_t nparts, submod_fn **fns, submod_fn **made, submod_work *work)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        TRY(submodi_fn_minors(c->terms[i].fn, order, parts, nparts, made + i * nparts));
+    }
+    for (size_t j = 0; j < nparts; j++) {
+        submodi_part p = parts[j];
+        TRY(combine_minors(c, made + j, nparts, order + p.begin, p.end - p.begin, &fns[j], work));
+    }
+    return SUBMOD_OK;
 }
 
 static submod_status make_minors(const void *ctx, const int32_t *order, const submodi_part *parts,
                                  size_t nparts, submod_fn **fns)
 {
     const combination *c = ctx;
-    submod_fn **made = submodi_alloc(submodi_times(c->count, nparts), sizeof(submod_fn *));
-    submod_status status = made ? SUBMOD_OK : submodi_out_of_memory();
-    size_t terms = 0;
-    for (; status == SUBMOD_OK && terms < c->count; terms += status == SUBMOD_OK) {
-        status = submodi_fn_minors(c->terms[terms].fn, order, parts, nparts, made + terms * nparts);
+    submodi_scope scope;
+    submod_work *work = submodi_scope_open(&scope, NULL);
+    size_t count = submodi_times(c->count, nparts);
+    submod_fn **made = submodi_work_alloc(work, count, sizeof(submod_fn *));
+    submod_status status = submodi_work_status(work);
+    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
+        made[i] = NULL;
     }
-    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
-        status = combine_minors(c, made + j, nparts, order + parts[j].begin,
-                                parts[j].end - parts[j].begin, &fns[j]);
-    }
-    submodi_fn_free_all(made, made ? terms * nparts : 0);
-    submodi_free(made);
+    status = status ? status : make_all(c, order, parts, nparts, fns, made, work);
+    submodi_fn_free_all(made, made ? count : 0);
+    submodi_scope_close(&scope);
     return status;
 }

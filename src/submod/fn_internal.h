@@ -62,9 +62,7 @@ typedef struct submodi_term {
     size_t nbase;
     const int32_t *outer, *inner; /* NULL means j: all elements of the combination or of fn */
     size_t count;
-    /* Of the combination alone: where its state and its incidences begin, memory of the lists. */
-    size_t state_at, list_at;
-    int32_t *lists;
+    size_t state_at, list_at; /* of the combination alone: where its state and elements begin */
 } submodi_term;
 
 /* F as a sum of terms and a modular part, n numbers or NULL; no term is modular unless F is no
@@ -73,6 +71,7 @@ typedef struct submodi_terms {
     size_t n, count;
     const submodi_term *terms;
     const double *modular;
+    double constant; /* F(A) has this added */
 } submodi_terms;
 
 struct submod_fn {
