@@ -73,14 +73,12 @@ static submod_status join_by_gains(const submod_fn *fn, const submodi_ties *ties
 submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
                               submod_work *work)
 {
-    if (fn->modular) {
-        return SUBMOD_OK;
-    }
-    if (fn->join) {
-        return fn->join(fn->ctx, ties, forest, work);
-    }
     submodi_scope scope;
-    submod_status status = join_by_gains(fn, ties, forest, submodi_scope_open(&scope, work));
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_status status = SUBMOD_OK;
+    if (!fn->modular) {
+        status = fn->join ? fn->join(fn->ctx, ties, forest, w) : join_by_gains(fn, ties, forest, w);
+    }
     submodi_scope_close(&scope);
     return status;
 }

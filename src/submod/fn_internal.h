@@ -268,10 +268,6 @@ static inline void submodi_forest_join_all(int32_t *forest, const int32_t *eleme
 submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
                               submod_work *work);
 
-/* Joins for a term of a combination; ties and forest are of the combination's elements. */
-submod_status submodi_term_join(const submodi_term *t, const submodi_ties *ties, int32_t *forest,
-                                submod_work *work);
-
 /* ---- cut functions ---- */
 
 typedef struct submodi_neighbour {
