@@ -63,8 +63,8 @@ static submod_status join_by_gains(const submod_fn *fn, const submodi_ties *ties
         size_t k = ties->start[l + 1] - ties->start[l];
         bool modular;
         TRY(add_level(&c, level, k, &modular));
-        if (!modular) {
-            submodi_forest_join_all(forest, level, k);
+        for (size_t i = 1; !modular && i < k; i++) {
+            submodi_forest_join(forest, level[0], level[i]);
         }
     }
     return SUBMOD_OK;
