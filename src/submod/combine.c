@@ -108,21 +108,7 @@ static void fill_incidences(const combination *c, incidences *lists)
     }
 }
 
-/* The sizes cannot overflow: all that is counted lies in the memory of the terms. */
-static incidences *make_incidences(const combination *c)
-{
-    size_t count = c->all.incidence_count + c->count - c->all.partial;
-    size_t bytes = sizeof(incidences) + count * sizeof(incidence);
-    char *memory = submodi_alloc(bytes + (c->n + 2) * sizeof(size_t), 1);
-    incidences *lists = (void *)memory;
-    if (lists) {
-        lists->start = (void *)(memory + bytes);
-        fill_incidences(c, lists);
-    }
-    return lists;
-}
-
-/* The incidences of c, made by the first thread that needs them. */
+/* The incidences of c, made by the first thread that needs them; NULL if memory runs out. */
 static const incidences *find_incidences(const combination *c)
 {
     combination *owner = (combination *)c; /* the lists are a cache */
@@ -130,7 +116,15 @@ static const incidences *find_incidences(const combination *c)
     if (known) {
         return known;
     }
-    incidences *made = make_incidences(c);
+    /* no overflow: all that is counted lies in the memory of the terms */
+    size_t count = c->all.incidence_count + c->count - c->all.partial;
+    size_t bytes = sizeof(incidences) + count * sizeof(incidence);
+    char *memory = submodi_alloc(bytes + (c->n + 2) * sizeof(size_t), 1);
+    incidences *made = (void *)memory;
+    if (made) {
+        made->start = (void *)(memory + bytes);
+        fill_incidences(c, made);
+    }
     if (!made || atomic_compare_exchange_strong(&owner->incidences, &known, made)) {
         return made;
     }
@@ -230,22 +224,7 @@ static selection take_elements(const call *now, size_t term)
 
 /* ---- eval ---- */
 
-/* Adds the value of a term at its base and the selected elements. */
-static submod_status add_value(const selection *s, int32_t *numbers, double *total)
-{
-    const submodi_term *t = s->term;
-    const int32_t *set = s->elements;
-    double value;
-    if (t->nbase) {
-        memmove(numbers + t->nbase, s->elements, s->count * sizeof *numbers);
-        memcpy(numbers, t->base, t->nbase * sizeof *numbers);
-        set = numbers;
-    }
-    TRY(submodi_fn_eval(t->fn, set, t->nbase + s->count, &value));
-    *total += t->coefficient * (value - t->offset);
-    return SUBMOD_OK;
-}
-
+/* Adds the values of the terms at their bases and their elements of the set. */
 static submod_status eval_terms(const combination *c, const int32_t *set, size_t k, void *memory,
                                 double *total)
 {
@@ -253,7 +232,15 @@ static submod_status eval_terms(const combination *c, const int32_t *set, size_t
     TRY(begin_call(c, memory, true, set, k, &now));
     for (size_t i = 0; i < c->count; i++) {
         selection s = take_elements(&now, i);
-        TRY(add_value(&s, now.numbers, total));
+        size_t nbase = s.term->nbase;
+        double value;
+        if (nbase) {
+            memmove(now.numbers + nbase, s.elements, s.count * sizeof *now.numbers);
+            memcpy(now.numbers, s.term->base, nbase * sizeof *now.numbers);
+            s.elements = now.numbers;
+        }
+        TRY(submodi_fn_eval(s.term->fn, s.elements, nbase + s.count, &value));
+        *total += s.term->coefficient * (value - s.term->offset);
     }
     return SUBMOD_OK;
 }
@@ -498,21 +485,15 @@ static submod_status map_term(const submodi_term *from, element_map map, size_t 
     return SUBMOD_OK;
 }
 
-/* list, or NULL if it is 0, 1, .., n - 1. */
-static const int32_t *unless_ascending(const int32_t *list, size_t count, size_t n)
-{
-    bool same = count == n;
-    for (size_t j = 0; same && j < n; j++) {
-        same = list[j] == (int32_t)j;
-    }
-    return same ? NULL : list;
-}
-
 /* Leaves out lists of all elements in their order. */
 static void simplify_lists(submodi_term *t, size_t n)
 {
-    t->outer = unless_ascending(t->outer, t->count, n);
-    t->inner = unless_ascending(t->inner, t->count, t->fn->n);
+    bool whole = t->count == t->fn->n, full = t->count == n;
+    for (size_t j = 0; whole && full && j < n; j++) {
+        full = t->outer[j] == (int32_t)j;
+    }
+    t->outer = full ? NULL : t->outer;
+    t->inner = whole ? NULL : t->inner;
     if (is_direct(t)) {
         submodi_free((int32_t *)t->base);
         t->base = NULL;
@@ -804,15 +785,6 @@ static submod_status add_modular(builder *b, double coefficient, const submod_fn
     return add_weights(b, coefficient, w, f->n, map);
 }
 
-static submod_status multiply(double a, double b, double *product)
-{
-    *product = a * b;
-    return a == 1 || b == 1 || isnormal(*product)
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC,
-                              "the product of coefficients %g * %g is not a normal number", a, b);
-}
-
 /* Updates what the terms have in common. */
 static submod_status note_term(summary *all, const submodi_term *t)
 {
@@ -838,11 +810,16 @@ static submod_status append_term(builder *b, double coefficient, const submodi_t
     combination *c = b->c;
     submodi_term *t = &c->list->terms[c->count];
     *t = (submodi_term){.fn = submod_fn_retain(from->fn),
+                        .coefficient = coefficient * from->coefficient,
                         .offset = from->offset,
                         .count = from->count,
                         .state_at = c->all.state_bytes,
                         .list_at = c->all.incidence_count};
-    TRY(multiply(coefficient, from->coefficient, &t->coefficient));
+    if (coefficient != 1 && from->coefficient != 1 && !isnormal(t->coefficient)) {
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "the product of coefficients %g * %g is not a normal number",
+                            coefficient, from->coefficient);
+    }
     if (map || !is_direct(from)) {
         TRY(map_term(from, map, c->n, t));
         simplify_lists(t, c->n);
