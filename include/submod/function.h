@@ -318,7 +318,7 @@ typedef enum submod_ties {
  * ascending element; each may be NULL, none may overlap x. Cost: one sort and one chain of F. No
  * sort where F is modular (Hamming too, and combinations of such functions) and order is NULL.
  * SUBMOD_EINVAL: fn or x NULL, unknown ties. SUBMOD_ENONFINITE: NaN or Inf in x.
- * SUBMOD_ECALLBACK, SUBMOD_ENUMERIC: from F, or value is asked for and max|x| * sum|g| overflows.
+ * SUBMOD_ECALLBACK, SUBMOD_ENUMERIC: from F, or f(x) overflows and value is not NULL.
  */
 SUBMOD_API submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
                                        double *subgradient, int32_t *order, submod_ties ties,

@@ -18,6 +18,12 @@ bool submodi_can_own(const submod_fn *fn)
     return fn->ops.prox != NULL;
 }
 
+bool submodi_can_own_in_sum(const submod_fn *fn)
+{
+    const submodi_terms terms = submodi_fn_terms(fn);
+    return terms.count == 1 && !terms.terms->inner && terms.terms->fn->ops.prox;
+}
+
 /* order = the elements by falling u, those with equal u by falling s. */
 static submod_status sort(const double *u, const double *s, size_t n, int32_t *order,
                           submod_work *w)

@@ -34,6 +34,7 @@ static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
     {SUBMOD_PROX_OWN, "own", submodi_can_own, submodi_prox_own},
+    {SUBMOD_PROX_OWN, "own", submodi_can_own_in_sum, submodi_prox_sum},
     {SUBMOD_PROX_SUM, "sum", submodi_can_sum, submodi_prox_sum},
     {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_counts},
     {SUBMOD_PROX_TWO_COUNTS, "two counts", submodi_can_two_counts, submodi_prox_counts},

@@ -59,8 +59,8 @@ typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *
 typedef bool submodi_prox_can(const submod_fn *fn);
 
 submodi_prox_can submodi_can_closed_form, submodi_can_cardinality, submodi_can_own,
-    submodi_can_jaccard, submodi_can_two_counts, submodi_can_chain, submodi_can_sum,
-    submodi_can_cut, submodi_can_decompose, submodi_can_any;
+    submodi_can_own_in_sum, submodi_can_jaccard, submodi_can_two_counts, submodi_can_chain,
+    submodi_can_sum, submodi_can_cut, submodi_can_decompose, submodi_can_any;
 submodi_prox_solve submodi_prox_closed_form, submodi_prox_cardinality, submodi_prox_own,
     submodi_prox_counts, submodi_prox_chain, submodi_prox_sum, submodi_prox_cut,
     submodi_prox_decompose, submodi_prox_min_norm, submodi_prox_algorithm2,

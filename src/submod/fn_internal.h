@@ -7,28 +7,27 @@
 
 #include <submod/function.h>
 
-/* Consecutive ranks of an order of all elements. */
+/* Elements order[begin] .. order[end - 1] of an order of all elements. The function on a part is
+ * A -> F(base + A) - F(base), base all that comes before the part; its element i is
+ * order[begin + i]. Several parts are disjoint and ascend. */
 typedef struct submodi_part {
     size_t begin, end;
 } submodi_part;
 
-/* The smallest minimiser of  F(base + A) - F(base) - z(A)  within each of several disjoint parts of
- * an order; base is all that comes before the part. minimize would take one call per part and look
- * at all of base each time. parts ascend; z and in are indexed by rank; rank[order[i]] = i. */
+/* Finds the smallest minimiser of F on each part less z. minimize would take one call per part and
+ * look at all of base each time. z and in are indexed by rank; rank[order[i]] = i. */
 typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *order,
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
-/* What F is on several disjoint parts of an order: A -> F(base + A) - F(base), base all that comes
- * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. fns come as
- * NULL; on failure those made are left to the caller, submodi_fn_minors. */
+/* Makes the functions on the parts. fns come as NULL; the caller frees those made on failure. */
 typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
                                           const submodi_part *parts, size_t nparts,
                                           submod_fn **fns);
 
-/* The levels of some vector: elements with equal entries. Level k holds order[start[k]] ..
- * order[start[k + 1] - 1], and has larger entries than level k + 1. Elements that are not in order
- * have level -1; they come after all others. */
+/* The levels of some vector: elements with equal entries. Level k, order[start[k]] ..
+ * order[start[k + 1] - 1], has larger entries than level k + 1. Elements that are not in order come
+ * after all others and have level -1. */
 typedef struct submodi_ties {
     const int32_t *order;
     const size_t *start; /* count + 1 */
@@ -52,8 +51,8 @@ typedef enum submodi_fn_kind {
     SUBMODI_COMBINATION
 } submodi_fn_kind;
 
-/* A term of a combination: coefficient * [fn(base + those inner[j] with outer[j] in A) - offset].
- */
+/* A term of a combination, coefficient * [fn(base + those inner[j] with outer[j] in A) - offset].
+ * inner is NULL exactly if the term has all elements of fn. */
 typedef struct submodi_term {
     const submod_fn *fn; /* no combination */
     double coefficient;  /* > 0 */
@@ -62,18 +61,19 @@ typedef struct submodi_term {
     size_t nbase;
     const int32_t *outer, *inner; /* NULL means j: all elements of the combination or of fn */
     size_t count;
-    /* Of the combination alone: where its state and its incidences begin, memory of the lists. */
-    size_t state_at, list_at;
-    int32_t *lists;
+    size_t state_at, list_at; /* for combine.c: where its state and its elements begin */
 } submodi_term;
 
-/* F as a sum of terms and a modular part, n numbers or NULL; no term is modular unless F is no
- * combination. Borrowed from F. */
+/* F = the terms + a modular part (NULL means 0) + a constant, borrowed from F. A function that is
+ * no combination is its own single term; only then can a term be modular. */
 typedef struct submodi_terms {
     size_t n, count;
     const submodi_term *terms;
     const double *modular;
+    double constant;
 } submodi_terms;
+
+submodi_terms submodi_fn_terms(const submod_fn *fn);
 
 struct submod_fn {
     submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
@@ -87,10 +87,9 @@ struct submod_fn {
 
     /* Routes of built-in functions only; NULL if there is none. */
     submodi_minimize_parts *minimize_parts; /* else minimize part by part */
-    /* Minors of the same kind, that cost what their own elements cost; else submodi_fn_minor, whose
-     * chains cost what those of F cost after base. */
-    submodi_make_minors *minors;
-    submodi_join *join; /* else levels are whole, unless F is modular there */
+    submodi_make_minors *minors; /* of the same kind, for the cost of their own elements; else
+                                    submodi_fn_minor, whose chains begin with all of base */
+    submodi_join *join;          /* else levels are whole, unless F is modular there */
 
     void *ctx;
     size_t n;
@@ -126,11 +125,11 @@ bool submodi_is_hamming(const submod_fn *fn);
  * the absolute values: ties in exact arithmetic should stay ties. */
 #define SUBMODI_ROUNDING 1e-15
 
-/* Makes a handle for a built-in function; of *like, owners and itself are not read. Takes over ctx,
- * even when it fails. */
+/* Makes a handle for a function; of *like, owners and itself are not read. Takes over ctx, of a
+ * built-in function even when it fails. */
 submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn);
 
-/* Checks shared by all constructors: n in range and a place for the result. */
+/* Checks that n is in range, and that there is a place for the result. */
 submod_status submodi_check_size(size_t n, submod_fn **fn);
 
 /* Checks that the elements are in 0 .. n-1, each at most once. The second one also marks them in
@@ -169,42 +168,37 @@ static inline void submodi_minimize_modular(const double *z, size_t k, uint8_t *
     }
 }
 
-/* The callbacks, for any function: missing ones are derived from eval. Results are finite on
- * success, and every failure has an error message. Elements are not checked again. A push is a
- * chain of one element. */
+/* The callbacks of any function: missing ones are derived from eval, except tied, minimize and
+ * prox. Results are finite on success, and every failure has an error message. Elements are not
+ * checked again. */
 submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
 size_t submodi_fn_state_size(const submod_fn *fn);
 submod_status submodi_fn_reset(const submod_fn *fn, void *state);
-submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, double *gain);
 submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
 submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                                double *gains);
 /* The gains along an order of all elements, from the empty set on. */
 submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
                                 double *gains);
-/* Only for functions that have the callback. */
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains);
 /* The flags are 0 or 1. base: all NaN if the callback has none. */
 submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor, const double *z,
                                   uint8_t *smallest, uint8_t *largest, double *base);
-/* Also statuses > 0, with usable u and s. */
-submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
-                              double *s);
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in);
+/* Also statuses > 0, with usable u and s. */
+submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
+                              double *s);
 
-/* The minors of an F that can make them of its own kind. All or none: on failure there is nothing
- * to free. */
+/* Makes the functions on the parts of an F that has `minors`: all, or none on failure. */
 submod_status submodi_fn_minors(const submod_fn *fn, const int32_t *order,
                                 const submodi_part *parts, size_t nparts, submod_fn **fns);
-/* The function of one part of an order, as in submodi_make_minors, for any F. */
+/* Makes the function on one part, for any F. */
 submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,
                                submod_fn **fn);
-/* The terms of any function: one that is no combination is its own single term. */
-submodi_terms submodi_fn_terms(const submod_fn *fn);
-/* The function of a term by its count elements, without coefficient. */
+/* Makes the function of a term by its own elements, without coefficient. */
 submod_status submodi_fn_of_term(const submodi_term *t, submod_fn **fn);
 
 /* Frees the first count functions. */
@@ -247,31 +241,14 @@ static inline int32_t submodi_forest_root(int32_t *forest, int32_t e)
 
 static inline void submodi_forest_join(int32_t *forest, int32_t a, int32_t b)
 {
-    int32_t root_a = submodi_forest_root(forest, a);
-    int32_t root_b = submodi_forest_root(forest, b);
-    if (root_a < root_b) {
-        forest[root_b] = root_a;
-    } else {
-        forest[root_a] = root_b;
-    }
-}
-
-/* Joins elements[0 .. k-1]. */
-static inline void submodi_forest_join_all(int32_t *forest, const int32_t *elements, size_t k)
-{
-    for (size_t i = 1; i < k; i++) {
-        submodi_forest_join(forest, elements[0], elements[i]);
-    }
+    int32_t root_a = submodi_forest_root(forest, a), root_b = submodi_forest_root(forest, b);
+    forest[root_a < root_b ? root_b : root_a] = root_a < root_b ? root_a : root_b;
 }
 
 /* Joins for any function: by its own `join`; not at all for modular functions; else all elements of
  * each level on which F is not modular. O(n) gains and one chain in the last case. */
 submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
                               submod_work *work);
-
-/* Joins for a term of a combination; ties and forest are of the combination's elements. */
-submod_status submodi_term_join(const submodi_term *t, const submodi_ties *ties, int32_t *forest,
-                                submod_work *work);
 
 /* ---- cut functions ---- */
 

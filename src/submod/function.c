@@ -1,6 +1,5 @@
 /* The handle, evaluation, and calls to the callbacks of any function: missing ones are derived from
  * eval. */
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,10 +18,13 @@ submod_status submodi_check_size(size_t n, submod_fn **fn)
                           : submodi_fail(SUBMOD_EINVAL, "n = %zu must be at most 2^31 - 1", n);
 }
 
-static submod_status new_handle(const submod_fn *like, submod_fn **fn)
+submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn)
 {
     submod_fn *f = submodi_alloc(1, sizeof *f);
     if (!f) {
+        if (like->kind != SUBMODI_CUSTOM) {
+            like->ops.destroy(like->ctx);
+        }
         return submodi_out_of_memory();
     }
     *f = *like;
@@ -30,15 +32,6 @@ static submod_status new_handle(const submod_fn *like, submod_fn **fn)
     atomic_init(&f->owners, 1);
     *fn = f;
     return SUBMOD_OK;
-}
-
-submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn)
-{
-    submod_status status = new_handle(like, fn);
-    if (status != SUBMOD_OK) {
-        like->ops.destroy(like->ctx);
-    }
-    return status;
 }
 
 static submod_status check_ops(const submod_fn_ops *ops)
@@ -66,7 +59,7 @@ static submod_status custom(size_t n, const submod_fn_ops *ops, void *ctx, submo
     TRY(check_ops(ops));
     submod_fn f = {.ops = *ops, .calls_user_code = true, .ctx = ctx, .n = n};
     f.ops.name = ops->name ? ops->name : "custom";
-    return new_handle(&f, fn);
+    return submodi_fn_new(&f, fn);
 }
 
 submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, submod_fn **fn)
@@ -145,45 +138,29 @@ submod_status submodi_check_elements(const char *name, const int32_t *set, size_
 
 /* ---- callbacks ---- */
 
-/* Whether the callbacks are the user's: their failures need an error message. */
-static bool is_users(const submod_fn *fn)
+/* Turns a callback's return value and its k numbers into a status for the caller. Failures of user
+ * code need an error message; others have one. */
+static submod_status check_callback(const submod_fn *fn, const char *slot, submod_status returned,
+                                    const double *value, size_t k)
 {
-    return fn->kind == SUBMODI_CUSTOM && fn->calls_user_code;
-}
-
-/* Turns a callback's return value into the status for our caller. */
-static submod_status callback_status(const submod_fn *fn, const char *slot, submod_status returned)
-{
-    if (returned == SUBMOD_OK || !is_users(fn)) {
-        return returned;
+    bool user = fn->kind == SUBMODI_CUSTOM && fn->calls_user_code;
+    if (returned != SUBMOD_OK) {
+        return user ? submodi_fail(SUBMOD_ECALLBACK, "%s of a custom function failed with code %d",
+                                   slot, (int)returned)
+                    : returned;
     }
-    return submodi_fail(SUBMOD_ECALLBACK, "%s of a custom function failed with code %d", slot,
-                        (int)returned);
-}
-
-/* Refuses NaN and Inf among the k numbers that a callback produced. */
-static submod_status callback_values(const submod_fn *fn, const char *slot, const double *value,
-                                     size_t k)
-{
     if (submodi_all_finite(value, k)) {
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(value, k);
-    return submodi_fail(is_users(fn) ? SUBMOD_ECALLBACK : SUBMOD_ENUMERIC,
+    return submodi_fail(user ? SUBMOD_ECALLBACK : SUBMOD_ENUMERIC,
                         "%s of a %s function returned %g", slot, fn->ops.name,
                         i < k ? value[i] : NAN);
 }
 
-static submod_status checked(const submod_fn *fn, const char *slot, submod_status returned,
-                             const double *value, size_t k)
-{
-    submod_status status = callback_status(fn, slot, returned);
-    return status == SUBMOD_OK ? callback_values(fn, slot, value, k) : status;
-}
-
 submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
 {
-    return checked(fn, "eval", fn->ops.eval(fn->ctx, set, k, value), value, 1);
+    return check_callback(fn, "eval", fn->ops.eval(fn->ctx, set, k, value), value, 1);
 }
 
 /* State of a function without chain: the set so far, its value, and room for one more element. */
@@ -192,6 +169,18 @@ typedef struct listed {
     size_t k;
     int32_t set[];
 } listed;
+
+static submod_status listed_chain(const submod_fn *fn, listed *list, const int32_t *elements,
+                                  size_t k, double *gains)
+{
+    for (size_t i = 0; i < k; i++) {
+        double before = list->value;
+        list->set[list->k++] = elements[i];
+        TRY(submodi_fn_eval(fn, list->set, list->k, &list->value));
+        gains[i] = list->value - before;
+    }
+    return check_callback(fn, "a difference of eval", SUBMOD_OK, gains, k);
+}
 
 size_t submodi_fn_state_size(const submod_fn *fn)
 {
@@ -206,88 +195,54 @@ size_t submodi_fn_state_size(const submod_fn *fn)
 submod_status submodi_fn_reset(const submod_fn *fn, void *state)
 {
     if (fn->ops.chain) {
-        return fn->ops.reset ? callback_status(fn, "reset", fn->ops.reset(fn->ctx, state))
-                             : SUBMOD_OK;
+        submod_status returned = fn->ops.reset ? fn->ops.reset(fn->ctx, state) : SUBMOD_OK;
+        return check_callback(fn, "reset", returned, NULL, 0);
     }
     listed *list = state;
     list->k = 0;
     return submodi_fn_eval(fn, list->set, 0, &list->value);
 }
 
-/* *value = F(A + e), *gain = F(A + e) - F(A). */
-static submod_status listed_gain(const submod_fn *fn, listed *list, int32_t e, double *value,
-                                 double *gain)
+submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains)
 {
-    list->set[list->k] = e;
-    submod_status status = submodi_fn_eval(fn, list->set, list->k + 1, value);
-    if (status == SUBMOD_OK) {
-        *gain = *value - list->value;
-        status = callback_values(fn, "a difference of eval", gain, 1);
+    if (!fn->ops.chain) {
+        return listed_chain(fn, state, elements, k, gains);
     }
-    return status;
-}
-
-submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, double *gain)
-{
-    if (fn->ops.chain) {
-        return checked(fn, "chain", fn->ops.chain(fn->ctx, state, &e, 1, gain), gain, 1);
-    }
-    listed *list = state;
-    double value;
-    submod_status status = listed_gain(fn, list, e, &value, gain);
-    if (status == SUBMOD_OK) {
-        list->k++;
-        list->value = value;
-    }
-    return status;
+    submod_status returned = fn->ops.chain(fn->ctx, state, elements, k, gains);
+    return check_callback(fn, "chain", returned, gains, k);
 }
 
 submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain)
 {
     if (fn->ops.gain) {
-        return checked(fn, "gain", fn->ops.gain(fn->ctx, state, e, gain), gain, 1);
+        return check_callback(fn, "gain", fn->ops.gain(fn->ctx, state, e, gain), gain, 1);
     }
-    if (!fn->ops.chain) {
-        double value;
-        return listed_gain(fn, state, e, &value, gain);
-    }
-    char *copy = (char *)state + submodi_round_up(fn->ops.state_size);
-    memcpy(copy, state, fn->ops.state_size);
-    return checked(fn, "chain", fn->ops.chain(fn->ctx, copy, &e, 1, gain), gain, 1);
-}
-
-submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
-                               double *gains)
-{
     if (fn->ops.chain) {
-        return checked(fn, "chain", fn->ops.chain(fn->ctx, state, elements, k, gains), gains, k);
+        char *copy = (char *)state + submodi_round_up(fn->ops.state_size);
+        memcpy(copy, state, fn->ops.state_size);
+        return submodi_fn_chain(fn, copy, &e, 1, gain);
     }
-    submod_status status = SUBMOD_OK;
-    for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
-        status = submodi_fn_push(fn, state, elements[i], &gains[i]);
-    }
+    listed *list = state;
+    double value = list->value;
+    submod_status status = listed_chain(fn, list, &e, 1, gain);
+    list->value = value;
+    list->k--;
     return status;
 }
 
 submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
                                 double *gains)
 {
-    submod_status status = submodi_fn_reset(fn, state);
-    return status ? status : submodi_fn_chain(fn, state, order, fn->n, gains);
+    TRY(submodi_fn_reset(fn, state));
+    return submodi_fn_chain(fn, state, order, fn->n, gains);
 }
 
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains)
 {
-    return checked(fn, "tied", fn->ops.tied(fn->ctx, state, elements, k, gains), gains, k);
-}
-
-/* Makes flags of a callback 0 or 1. */
-static void normalise(uint8_t *in, size_t n)
-{
-    for (size_t i = 0; in && i < n; i++) {
-        in[i] = in[i] != 0;
-    }
+    submod_status returned = fn->ops.tied(fn->ctx, state, elements, k, gains);
+    return check_callback(fn, "tied", returned, gains, k);
 }
 
 submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor, const double *z,
@@ -297,20 +252,23 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor
     for (size_t i = 0; base && i < n; i++) {
         base[i] = NAN;
     }
-    submod_status status = callback_status(
-        fn, "minimize", fn->ops.minimize(fn->ctx, minor, z, smallest, largest, base));
-    normalise(smallest, n);
-    normalise(largest, n);
-    bool has_base = status == SUBMOD_OK && base && n && !isnan(base[0]);
-    return has_base ? callback_values(fn, "minimize", base, n) : status;
+    submod_status returned = fn->ops.minimize(fn->ctx, minor, z, smallest, largest, base);
+    for (size_t i = 0; smallest && i < n; i++) {
+        smallest[i] = smallest[i] != 0;
+    }
+    for (size_t i = 0; largest && i < n; i++) {
+        largest[i] = largest[i] != 0;
+    }
+    bool has_base = returned == SUBMOD_OK && base && n && !isnan(base[0]);
+    return check_callback(fn, "minimize", returned, base, has_base ? n : 0);
 }
 
 submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                               double *s)
 {
     submod_status outcome = fn->ops.prox(fn->ctx, x, lambda, u, s);
-    TRY(checked(fn, "prox", outcome < 0 ? outcome : SUBMOD_OK, u, fn->n));
-    TRY(callback_values(fn, "prox", s, fn->n));
+    TRY(check_callback(fn, "prox", outcome < 0 ? outcome : SUBMOD_OK, u, fn->n));
+    TRY(check_callback(fn, "prox", SUBMOD_OK, s, fn->n));
     return outcome;
 }
 
@@ -334,13 +292,12 @@ submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *orde
     if (fn->minimize_parts) {
         return fn->minimize_parts(fn->ctx, order, rank, parts, nparts, z, in);
     }
-    submod_status status = SUBMOD_OK;
-    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
+    for (size_t j = 0; j < nparts; j++) {
         size_t begin = parts[j].begin;
-        submod_minor minor = {order, begin, order + begin, parts[j].end - begin};
-        status = submodi_fn_minimize(fn, &minor, z + begin, in + begin, NULL, NULL);
+        const submod_minor minor = {order, begin, order + begin, parts[j].end - begin};
+        TRY(submodi_fn_minimize(fn, &minor, z + begin, in + begin, NULL, NULL));
     }
-    return status;
+    return SUBMOD_OK;
 }
 
 /* ---- public evaluation ---- */
@@ -462,7 +419,7 @@ static submod_status push(submod_state *state, int32_t e, double *gain)
 {
     double result;
     TRY(check_new_element(state, e));
-    submod_status status = submodi_fn_push(state->fn, state->oracle, e, &result);
+    submod_status status = submodi_fn_chain(state->fn, state->oracle, &e, 1, &result);
     state->broken = status != SUBMOD_OK;
     TRY(status);
     state->set[state->k++] = e;
@@ -478,9 +435,9 @@ submod_status submod_state_push(submod_state *state, int32_t e, double *gain)
 
 static submod_status gain_of(submod_state *state, int32_t e, double *gain)
 {
+    double result;
     TRY(check_new_element(state, e));
     TRY(submodi_check_given("gain", gain));
-    double result;
     submod_status status = submodi_fn_gain(state->fn, state->oracle, e, &result);
     state->broken = status != SUBMOD_OK;
     TRY(status);

@@ -19,65 +19,38 @@ static bool is_tied(const submodi_sorted *sorted, const double *x, size_t i)
            x[submodi_sorted_index(sorted, i - 1)] == x[submodi_sorted_index(sorted, i)];
 }
 
-/* The first rank from `from` on whose entry equals the one before it; n if there is none. */
-static size_t next_tie(const submodi_sorted *sorted, const double *x, size_t from, size_t n)
-{
-    size_t i = from;
-    while (i < n && !is_tied(sorted, x, i)) {
-        i++;
-    }
-    return i;
-}
-
 /* Alternates stretches of distinct entries (chain) and blocks of equal ones (tied). */
 static submod_status chain_with_ties(const submod_fn *fn, void *state, const submodi_sorted *sorted,
                                      const double *x, const int32_t *order, double *gains)
 {
     size_t n = fn->n;
-    size_t begin = 0;
-    submod_status status = SUBMOD_OK;
-    while (status == SUBMOD_OK && begin < n) {
-        size_t tie = next_tie(sorted, x, begin + 1, n);
-        size_t block = tie < n ? tie - 1 : n; /* where the tied block begins */
-        if (block > begin) {
-            status = submodi_fn_chain(fn, state, order + begin, block - begin, gains + begin);
-        }
-        size_t end = tie < n ? tie + 1 : n;
-        while (end < n && is_tied(sorted, x, end)) {
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = begin + 1;
+        bool block = end < n && is_tied(sorted, x, end);
+        while (end < n && is_tied(sorted, x, end) == block) {
             end++;
         }
-        if (status == SUBMOD_OK && block < n) {
-            status = submodi_fn_tied(fn, state, order + block, end - block, gains + block);
-        }
-        begin = end;
+        end -= !block && end < n; /* the last one belongs to the next block */
+        TRY((block ? submodi_fn_tied : submodi_fn_chain)(fn, state, order + begin, end - begin,
+                                                         gains + begin));
     }
-    return status;
+    return SUBMOD_OK;
 }
 
-static double dot(const double *x, const double *g, size_t n)
-{
-    return submodi_sums()->dot(x, g, n);
-}
-
-static double absolute(const double *x, const double *g, size_t n)
-{
-    (void)x;
-    return submodi_sums()->absolute(g, n);
-}
-
-/* Sums in parts that depend on n alone, so that the rounding does not depend on the threads. */
-static double sum_by_parts(double (*sum)(const double *, const double *, size_t), const double *x,
-                           const double *g, size_t n)
+/* Returns <x, g>, summed in parts that depend on n alone, so that the rounding does not depend on
+ * the threads. */
+static double inner_product(const double *x, const double *g, size_t n)
 {
     enum { PARTS = 64, ONE_BELOW = 4096 };
+    const submodi_sums_loops *sums = submodi_sums();
     if (n < ONE_BELOW) {
-        return sum(x, g, n);
+        return sums->dot(x, g, n);
     }
     double part[PARTS], total = 0;
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t p = 0; p < PARTS; p++) {
         size_t begin = n * p / PARTS;
-        part[p] = sum(x + begin, g + begin, n * (p + 1) / PARTS - begin);
+        part[p] = sums->dot(x + begin, g + begin, n * (p + 1) / PARTS - begin);
     }
     for (size_t p = 0; p < PARTS; p++) {
         total += part[p];
@@ -124,67 +97,48 @@ static void scatter(const double *gains, const int32_t *order, size_t n, double 
     }
 }
 
-/* Whether no partial sum of <x, g> can overflow. In sorted order the largest |x| stands at an end.
- */
-static bool value_is_safe(const double *x, const int32_t *order, bool sorted, const double *gains,
-                          size_t n)
-{
-    double largest =
-        sorted ? fmax(fabs(x[order[0]]), fabs(x[order[n - 1]])) : submodi_largest(x, n);
-    return isfinite(largest * sum_by_parts(absolute, x, gains, n));
-}
-
-/* A modular F has the same gains in any order. */
-static submod_status chain_unsorted(const submod_fn *fn, void *state, int32_t *order, double *gains)
-{
-    submodi_ascending(order, fn->n);
-    return submodi_fn_greedy(fn, state, order, gains);
-}
-
-/* Order and gains of the greedy chain, both in the memory of w. */
+/* Computes the order and the gains of the greedy chain. A modular F has the same gains in any. */
 static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, bool sort,
-                            submod_work *w, int32_t **order, double **gains)
+                            submod_work *w, int32_t *order, double *gains)
 {
     size_t n = fn->n;
     submodi_sorted sorted;
     void *state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1);
-    *order = submodi_work_alloc(w, n, sizeof **order);
-    *gains = submodi_work_alloc(w, n, sizeof **gains);
     TRY(submodi_work_status(w));
     if (!sort) {
-        return chain_unsorted(fn, state, *order, *gains);
+        submodi_ascending(order, n);
+        return submodi_fn_greedy(fn, state, order, gains);
     }
     if (submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
         return submodi_out_of_memory();
     }
     const int threads = submodi_threads_for(n);
-    bool ties_seen = threads == 1 ? read_order(&sorted, 0, n, *order)
-                                  : read_order_in_parallel(&sorted, n, *order, threads);
+    bool ties_seen = threads == 1 ? read_order(&sorted, 0, n, order)
+                                  : read_order_in_parallel(&sorted, n, order, threads);
     TRY(submodi_fn_reset(fn, state));
     return ties_seen && ties == SUBMOD_TIES_AVERAGE && fn->ops.tied
-               ? chain_with_ties(fn, state, &sorted, x, *order, *gains)
-               : submodi_fn_chain(fn, state, *order, n, *gains);
+               ? chain_with_ties(fn, state, &sorted, x, order, gains)
+               : submodi_fn_chain(fn, state, order, n, gains);
 }
 
+/* The value is finite exactly if no partial sum has overflowed. */
 static submod_status extend(const submod_fn *fn, const double *x, double *value,
                             double *subgradient, int32_t *order_out, submod_ties ties,
                             submod_work *w)
 {
     size_t n = fn->n;
-    int32_t *order;
-    double *gains;
-    bool sorted = order_out || !fn->modular;
-    TRY(greedy(fn, x, ties, sorted, w, &order, &gains));
-    if (value && !value_is_safe(x, order, sorted, gains, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "the value may overflow");
-    }
+    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
+    double *gains = submodi_work_alloc(w, n, sizeof *gains);
     double *by_element = subgradient ? subgradient : submodi_work_alloc(w, n, sizeof *by_element);
     TRY(submodi_work_status(w));
+    TRY(greedy(fn, x, ties, order_out || !fn->modular, w, order, gains));
     scatter(gains, order, n, by_element, submodi_threads_for(n));
-    submodi_copy_out(order_out, order, n, sizeof *order);
-    if (value) {
-        *value = sum_by_parts(dot, x, by_element, n);
+    double product = value ? inner_product(x, by_element, n) : 0;
+    if (!isfinite(product)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "the value overflows");
     }
+    submodi_copy_out(order_out, order, n, sizeof *order);
+    submodi_copy_out(value, &product, 1, sizeof product);
     return SUBMOD_OK;
 }
 

@@ -23,9 +23,10 @@ typedef struct subset_search {
 static submod_status push(subset_search *s, size_t depth, uint32_t set, uint32_t e)
 {
     char *here = s->states + depth * s->state_size;
+    int32_t element = (int32_t)e;
     double gain = 0;
     memcpy(here + s->state_size, here, s->state_size);
-    submod_status status = submodi_fn_push(s->fn, here + s->state_size, (int32_t)e, &gain);
+    submod_status status = submodi_fn_chain(s->fn, here + s->state_size, &element, 1, &gain);
     s->value[set | UINT32_C(1) << e] = s->value[set] + gain;
     s->path[depth + 1] = e;
     s->found->tried++;

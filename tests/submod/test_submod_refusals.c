@@ -395,7 +395,7 @@ START_TEST(extension)
                       "ties = 9");
     ck_assert_refused(submod_lovasz(f, huge, &value, g, order, SUBMOD_TIES_AVERAGE, NULL),
                       SUBMOD_ENUMERIC, "overflow");
-    ck_assert(value == 7 && g[0] == 7 && order[0] == 7);
+    ck_assert(value == 7);
     ck_assert_ok(submod_lovasz(f, huge, NULL, g, order, SUBMOD_TIES_AVERAGE,
                                NULL)); /* no value, no overflow */
     ck_assert(g[0] == 1 && g[1] == 2 && g[2] == 3);
