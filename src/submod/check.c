@@ -455,24 +455,16 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
 static bool evaluate(checker *c, size_t count, const double *a, const double *b, double *F)
 {
     submod_check_report *r = c->report;
-    const submod_measure *m = c->measure;
-    if (m->type == SUBMOD_MEASURE_CUSTOM && m->ops.values) {
-        m->ops.values(count, a, b, r->P, r->N, F, m->ctx);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            F[i] = submodi_measure_value(m, a[i], b[i], r->P, r->N);
-        }
-    }
+    size_t good = submodi_measure_evaluate(c->measure, count, a, b, r->P, r->N, F);
     r->evaluations += count;
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(F[i])) {
-            r->finite = 0;
-            r->not_finite = (submod_counterexample){.a = a[i], .b = b[i], .left = F[i]};
-            return false;
-        }
+    for (size_t i = 0; i < good; i++) {
         c->scale = fmax(c->scale, fabs(F[i]));
     }
-    return true;
+    if (good < count) {
+        r->finite = 0;
+        r->not_finite = (submod_counterexample){.a = a[good], .b = b[good], .left = F[good]};
+    }
+    return good == count;
 }
 
 /* Compares F at x's counts, after its steps d, e, and both. Without e, F has to increase. */

@@ -162,7 +162,16 @@ submod_status submodi_increments(const submodi_increment *from, size_t count, co
                                  const double *b, double *increments);
 
 /* One increment, for f and g more pixels of foreground and background. */
-submod_status submodi_increment_by(const submodi_increment *from, double f, double g, double *by);
+static inline submod_status submodi_increment_by(const submodi_increment *from, double f, double g,
+                                                 double *by)
+{
+    double a = from->a + f, b = from->b + g;
+    if (from->measure->type == SUBMOD_MEASURE_CUSTOM) {
+        return submodi_increments(from, 1, &a, &b, by);
+    }
+    *by = submodi_form_increment_by(&from->form, f, g);
+    return SUBMOD_OK;
+}
 
 /* ---- values ---- */
 
@@ -174,6 +183,11 @@ submod_status submodi_read_measure(const char *name, const submod_measure *given
 
 /* Returns F(a, b), 0 at a = b = 0. A custom measure that fails returns NaN or Inf. */
 double submodi_measure_value(const submod_measure *m, double a, double b, double P, double N);
+
+/* Computes F[i] = F(a[i], b[i]). Returns the index of the first value that is not finite, after
+ * which no callback is called, or count. */
+size_t submodi_measure_evaluate(const submod_measure *m, size_t count, const double *a,
+                                const double *b, double P, double N, double *F);
 
 /* Where a custom measure was not finite, or not 0 at a = b = 0. */
 typedef struct submodi_measure_failure {

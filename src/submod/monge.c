@@ -235,3 +235,80 @@ size_t submodi_monge_bytes(size_t n)
                 submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
     return good ? bytes : SIZE_MAX;
 }
+
+/* ---- minimisers of set functions ----
+ *
+ * With the rest of a minimiser A fixed, its elements of one label add a concave function of their
+ * weight t, which lies below its tangent. With the tangent's slope m, A holds all of them with z >
+ * m w and none with z < m w, and all or none of those with z = m w are best. */
+
+/* Elements without weight are decided by z. */
+static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
+                                     submod_work *work)
+{
+    size_t left[2] = {0, 0};
+    TRY(p->choose(p, largest, left, work));
+    for (size_t rank = 0; rank < p->count; rank++) {
+        int32_t i = submodi_sorted_index(&p->sorted, rank), e = p->elements[i];
+        bool weighs = !p->weight || p->weight[e] > 0;
+        size_t *of_label = &left[submodi_label(p->foreground, e)];
+        in[i] = weighs ? *of_label > 0 : largest ? p->z[i] >= 0 : p->z[i] > 0;
+        *of_label -= weighs && *of_label > 0;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status sort_and_minimize(submodi_prefix_search *p, uint8_t *const in[2],
+                                       submod_work *w)
+{
+    double *ratio = submodi_work_alloc(w, p->weight ? p->count : 0, sizeof *ratio);
+    TRY(submodi_work_status(w));
+    for (size_t i = 0; p->weight && i < p->count; i++) {
+        double weight = p->weight[p->elements[i]];
+        ratio[i] = weight > 0 ? p->z[i] / weight : 0;
+    }
+    if (submodi_sort_f64(p->weight ? ratio : p->z, p->count, w, &p->sorted) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (int largest = 0; largest < 2; largest++) {
+        TRY(in[largest] ? minimize_sorted(p, largest, in[largest], w) : SUBMOD_OK);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status minimize_after(submodi_prefix_search *p, uint8_t *smallest, uint8_t *largest)
+{
+    uint8_t *const in[2] = {smallest, largest};
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    submod_status status = p->count ? sort_and_minimize(p, in, w) : SUBMOD_OK;
+    submodi_scope_close(&scope);
+    return status;
+}
+
+submod_status submodi_minimize_prefixes(submodi_prefix_search p, const submod_minor *minor,
+                                        const double *z, uint8_t *smallest, uint8_t *largest)
+{
+    submodi_add_weights(p.weight, p.foreground, minor->base, minor->nbase, p.base);
+    p.elements = minor->ground;
+    p.count = minor->nground;
+    p.z = z;
+    return minimize_after(&p, smallest, largest);
+}
+
+submod_status submodi_minimize_prefix_parts(submodi_prefix_search p, const int32_t *order,
+                                            const submodi_part *parts, size_t nparts,
+                                            const double *z, uint8_t *in)
+{
+    size_t done = 0;
+    for (size_t j = 0; j < nparts; j++) {
+        size_t begin = parts[j].begin;
+        submodi_add_weights(p.weight, p.foreground, order + done, begin - done, p.base);
+        done = begin;
+        p.elements = order + begin;
+        p.count = parts[j].end - begin;
+        p.z = z + begin;
+        TRY(minimize_after(&p, in + begin, NULL));
+    }
+    return SUBMOD_OK;
+}
