@@ -73,8 +73,7 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
     }
 }
 
-/* Whether it is 1, or 0 throughout, before everything is wrong. Of custom measures nothing is known
- * here. */
+/* Whether Jaccard or Tversky: 1, or 0 throughout, before everything is wrong. */
 SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
 {
     return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
@@ -93,8 +92,6 @@ SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
     return submodi_form_reaches_1(m) && P == 0;
 }
 
-/* ---- what pixels of both labels add ---- */
-
 /* The increment of a built-in measure for f and g more pixels of foreground and background,
  *
  *     (of_fg f + of_bg g) / (none + per_fg f + per_bg g).
@@ -107,33 +104,27 @@ typedef struct submodi_form_increment {
     double of_fg, of_bg, none, per_fg, per_bg;
 } submodi_form_increment;
 
-SUBMODI_HOST_DEVICE submodi_form_increment submodi_tversky_increment(double alpha, double beta,
-                                                                     double P, double a, double b)
+/* From a and b wrong pixels on. */
+SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
+                                                                       double N, double a, double b)
 {
+    submodi_form_increment r;
+    if (m.type == SUBMOD_MEASURE_HAMMING) {
+        r.of_fg = r.of_bg = 1;
+        r.none = P + N > 0 ? P + N : 1;
+        r.per_fg = r.per_bg = 0;
+        return r;
+    }
+    double alpha = m.type == SUBMOD_MEASURE_TVERSKY ? m.alpha : 1;
+    double beta = m.type == SUBMOD_MEASURE_TVERSKY ? m.beta : 1;
     double D = P + (beta - 1) * a + alpha * b;
     bool some = D > 0; /* else no foreground: the first pixels are all, unless alpha = 0 */
-    submodi_form_increment r;
     r.of_fg = some ? (beta * P + alpha * b) / D : 0;
     r.of_bg = some ? alpha * fmax(P - a, 0.0) / D : alpha;
     r.none = some ? D : DBL_MIN; /* 0 / none is 0 */
     r.per_fg = beta - 1;
     r.per_bg = alpha;
     return r;
-}
-
-/* From a and b wrong pixels on. */
-SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
-                                                                       double N, double a, double b)
-{
-    if (m.type == SUBMOD_MEASURE_HAMMING) {
-        submodi_form_increment r;
-        r.of_fg = r.of_bg = 1;
-        r.none = P + N > 0 ? P + N : 1;
-        r.per_fg = r.per_bg = 0;
-        return r;
-    }
-    bool tversky = m.type == SUBMOD_MEASURE_TVERSKY;
-    return submodi_tversky_increment(tversky ? m.alpha : 1, tversky ? m.beta : 1, P, a, b);
 }
 
 SUBMODI_HOST_DEVICE double submodi_form_increment_by(const submodi_form_increment *r, double f,
