@@ -33,11 +33,21 @@ static void add(const submodi_counts *c, counted *at, const int32_t *set, size_t
     at->a = sum[1];
 }
 
+/* Computes F at count pairs of counts. */
+static submod_status values_at(const submodi_counts *c, size_t count, const double *a,
+                               const double *b, double *F)
+{
+    size_t bad = submodi_measure_evaluate(&c->measure, count, a, b, c->P, c->N, F);
+    if (bad == count) {
+        return SUBMOD_OK;
+    }
+    const submodi_measure_failure failure = {true, a[bad], b[bad], c->P, c->N, F[bad]};
+    return submodi_measure_failed(&failure);
+}
+
 static submod_status value_at(const submodi_counts *c, counted at, double *value)
 {
-    *value = submodi_measure_value(&c->measure, at.a, at.b, c->P, c->N);
-    const submodi_measure_failure failure = {true, at.a, at.b, c->P, c->N, *value};
-    return isfinite(*value) ? SUBMOD_OK : submodi_measure_failed(&failure);
+    return values_at(c, 1, &at.a, &at.b, value);
 }
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
@@ -67,11 +77,9 @@ static submod_status algorithm_1(const submodi_counts *c, counted *state, const 
                                  size_t p, double *g)
 {
     enum { BATCH = 256 };
-    double a[BATCH], b[BATCH];
+    double a[BATCH], b[BATCH], F[BATCH];
     counted at = *state; /* a local copy is faster */
     const submodi_form form = submodi_form_of(&c->measure);
-    /* Increments from the value 0 are values. */
-    const submodi_increment F = {.measure = &c->measure, .P = c->P, .N = c->N};
     for (size_t count; p; p -= count, elements += count, g += count) {
         count = p < BATCH ? p : BATCH;
         for (size_t i = 0; i < count; i++) {
@@ -83,11 +91,10 @@ static submod_status algorithm_1(const submodi_counts *c, counted *state, const 
             a[i] = at.a += delta ? w : 0; /* 3 */
             b[i] = at.b += delta ? 0 : w; /* 4 */
         }
-        TRY(is_custom(c) ? submodi_increments(&F, count, a, b, g) : SUBMOD_OK); /* 5 */
-        for (size_t i = 0; is_custom(c) && i < count; i++) {                    /* 6 to 8 */
-            double value = g[i];
-            g[i] -= at.value;
-            at.value = value;
+        TRY(is_custom(c) ? values_at(c, count, a, b, F) : SUBMOD_OK); /* 5 */
+        for (size_t i = 0; is_custom(c) && i < count; i++) {          /* 6 to 8 */
+            g[i] = F[i] - at.value;
+            at.value = F[i];
         }
     }
     *state = at;
