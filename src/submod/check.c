@@ -467,38 +467,53 @@ static bool evaluate(checker *c, size_t count, const double *a, const double *b,
     return good == count;
 }
 
-/* Compares F at x's counts, after its steps d, e, and both. Without e, F has to increase. */
-static inline void compare_steps(checker *c, submod_counterexample x, const double F[4])
+/* Counts, and two steps from there along one of both dimensions each. */
+typedef struct steps {
+    uint64_t at[2], d[2], e[2];
+} steps;
+
+/* Compares F at the counts, after d, e, and both. Without e, F has to increase. Dimension fg is the
+ * foreground. */
+static void compare_steps(checker *c, const steps *s, int fg, const double F[4])
 {
-    bool second = x.ea + x.eb > 0;
-    x.e = x.f = -1;
-    x.left = second ? F[1] - F[0] : F[1];
-    x.right = second ? F[3] - F[2] : F[0];
-    (void)keep(c, second ? &c->submodular : &c->monotone, x, 0);
+    bool second = s->e[0] + s->e[1] > 0;
+    property *p = second ? &c->submodular : &c->monotone;
+    double left = second ? F[1] - F[0] : F[1], right = second ? F[3] - F[2] : F[0];
+    if (is_worse(c, p, left, right)) {
+        const submod_counterexample x = {.e = -1,
+                                         .f = -1,
+                                         .a = (double)s->at[fg],
+                                         .b = (double)s->at[!fg],
+                                         .da = (double)s->d[fg],
+                                         .db = (double)s->d[!fg],
+                                         .ea = (double)s->e[fg],
+                                         .eb = (double)s->e[!fg],
+                                         .left = left,
+                                         .right = right};
+        (void)keep(c, p, x, 0);
+    }
 }
 
 /* Tests the differences of one step whose last corner lies in row `row`: rows[i] holds the values
- * of row - i. Foreground is counted along dimension fg, rows (0) or the places of a row (1). */
-static void compare_row(checker *c, double *const rows[3], size_t row, size_t length, int fg)
+ * of row - i. */
+static void compare_row(checker *c, double *const rows[3], uint64_t row, size_t length, int fg)
 {
-    static const size_t steps[][4] = {
-        {0, 1, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 1}, {1, 0, 0, 1}, {1, 0, 1, 0}};
+    static const steps single[] = {{{0}, {0, 1}, {0, 0}},
+                                   {{0}, {1, 0}, {0, 0}},
+                                   {{0}, {0, 1}, {0, 1}},
+                                   {{0}, {1, 0}, {0, 1}},
+                                   {{0}, {1, 0}, {1, 0}}};
     for (size_t place = 0; place < length; place++) {
-        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
-            const size_t *d = steps[k], *e = d + 2;
-            if (row < d[0] + e[0] || place < d[1] + e[1]) {
-                continue;
+        for (size_t k = 0; k < sizeof single / sizeof *single; k++) {
+            steps s = single[k];
+            uint64_t up = s.d[0] + s.e[0], along = s.d[1] + s.e[1];
+            if (row >= up && place >= along) {
+                const double F[] = {rows[up][place - along], rows[s.e[0]][place - s.e[1]],
+                                    rows[s.d[0]][place - s.d[1]], rows[0][place]};
+                s.at[0] = row - up;
+                s.at[1] = place - along;
+                compare_steps(c, &s, fg, F);
             }
-            const double F[] = {rows[d[0] + e[0]][place - d[1] - e[1]], rows[e[0]][place - e[1]],
-                                rows[d[0]][place - d[1]], rows[0][place]};
-            const double at[] = {(double)(row - d[0] - e[0]), (double)(place - d[1] - e[1])};
-            const submod_counterexample x = {.a = at[fg],
-                                             .b = at[!fg],
-                                             .da = (double)d[fg],
-                                             .db = (double)d[!fg],
-                                             .ea = (double)e[fg],
-                                             .eb = (double)e[!fg]};
-            compare_steps(c, x, F);
         }
     }
 }
@@ -537,54 +552,48 @@ static uint64_t random_step(submod_rng *rng, uint64_t room)
     return room < 2 || kind == 0 ? 1 : kind == 1 ? room : 1 + submod_rng_below(rng, room);
 }
 
-/* Two steps of random kinds from a random pair of counts, on the border or anywhere; false if there
- * is no room for them. */
-static bool random_steps(submod_rng *rng, const double most[2], bool border,
-                         submod_counterexample *x)
+/* Two random steps from random counts, on the border or anywhere; false if there is no room. */
+static bool random_steps(checker *c, bool border, steps *s)
 {
-    uint64_t from[2], step[2][2] = {{0, 0}, {0, 0}},
-                      left[2] = {(uint64_t)most[0], (uint64_t)most[1]};
+    uint64_t left[2] = {(uint64_t)c->P, (uint64_t)c->N};
+    *s = (steps){.at = {0, 0}};
     for (int k = 0; k < 2; k++) {
-        int kind = (int)submod_rng_below(rng, 2);
-        kind = left[kind] ? kind : 1 - kind;
-        if (left[kind] == 0) {
+        int i = (int)submod_rng_below(&c->rng, 2);
+        i = left[i] ? i : 1 - i;
+        if (left[i] == 0) {
             return false;
         }
-        step[k][kind] = random_step(rng, k || left[kind] < 2 ? left[kind] : left[kind] / 2);
-        left[kind] -= step[k][kind];
+        (k ? s->e : s->d)[i] = random_step(&c->rng, k || left[i] < 2 ? left[i] : left[i] / 2);
+        left[i] -= (k ? s->e : s->d)[i];
     }
-    int edge = border ? (int)submod_rng_below(rng, 4) : -1;
-    for (int kind = 0; kind < 2; kind++) {
-        from[kind] = submod_rng_below(rng, left[kind] + 1);
-        from[kind] = edge == 2 * kind ? 0 : edge == 2 * kind + 1 ? left[kind] : from[kind];
+    int edge = border ? (int)submod_rng_below(&c->rng, 4) : -1;
+    for (int i = 0; i < 2; i++) {
+        s->at[i] = submod_rng_below(&c->rng, left[i] + 1);
+        s->at[i] = edge == 2 * i ? 0 : edge == 2 * i + 1 ? left[i] : s->at[i];
     }
-    *x = (submod_counterexample){.a = (double)from[0],
-                                 .b = (double)from[1],
-                                 .da = (double)step[0][0],
-                                 .db = (double)step[0][1],
-                                 .ea = (double)step[1][0],
-                                 .eb = (double)step[1][1]};
     return true;
 }
 
 static submod_status check_some_pairs(checker *c)
 {
-    const double most[] = {c->P, c->N};
     for (uint64_t i = 0; i < c->settings.samples; i++) {
-        submod_counterexample x;
+        steps s;
+        double at[2][4], F[4];
         TRY(submodi_stop(c->deadline));
-        if (!random_steps(&c->rng, most, i % 2, &x)) {
+        if (!random_steps(c, i % 2, &s)) {
             continue;
         }
-        const double a[] = {x.a, x.a + x.da, x.a + x.ea, x.a + x.da + x.ea};
-        const double b[] = {x.b, x.b + x.db, x.b + x.eb, x.b + x.db + x.eb};
-        double F[4];
-        if (!evaluate(c, 4, a, b, F)) {
+        for (uint64_t k = 0; k < 8; k++) {
+            size_t dimension = k / 4;
+            at[dimension][k % 4] = (double)(s.at[dimension] + (k & 1) * s.d[dimension] +
+                                            (k >> 1 & 1) * s.e[dimension]);
+        }
+        if (!evaluate(c, 4, at[0], at[1], F)) {
             return SUBMOD_OK;
         }
-        compare_steps(c, x, F);
-        x.ea = x.eb = 0;
-        compare_steps(c, x, F);
+        compare_steps(c, &s, 0, F);
+        s.e[0] = s.e[1] = 0;
+        compare_steps(c, &s, 0, F);
     }
     return SUBMOD_OK;
 }

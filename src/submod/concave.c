@@ -253,26 +253,6 @@ static submod_status check_parameter(const submod_concave *g)
 
 /* Requires that the slopes do not ascend, up to the rounding of numbers as large as the largest of
  * g. */
-static submod_status check_slopes(const submod_concave *g)
-{
-    double rounding = 4 * DBL_EPSILON * submodi_largest(g->g, g->count);
-    double before = INFINITY, allowed_before = 0;
-    for (size_t i = 0; i + 1 < g->count; i++) {
-        double after = slope(g, i), allowed = rounding / (g->t[i + 1] - g->t[i]);
-        if (!isfinite(after)) {
-            return submodi_fail(SUBMOD_ENUMERIC, "the slope to g[%zu] overflows", i + 1);
-        }
-        if (!(after - before <= allowed_before + allowed)) {
-            return submodi_fail(SUBMOD_EINVAL,
-                                "g must be concave, but its slope is %g up to t[%zu], then %g",
-                                before, i, after);
-        }
-        before = after;
-        allowed_before = allowed;
-    }
-    return SUBMOD_OK;
-}
-
 static submod_status check_points(const submod_concave *g)
 {
     TRY(submodi_check_given("g", g->g));
@@ -280,18 +260,29 @@ static submod_status check_points(const submod_concave *g)
         return submodi_fail(SUBMOD_EINVAL, "count = %zu must be at least 2", g->count);
     }
     TRY(submodi_check_finite("g", g->g, g->count));
-    if (!g->t) {
-        return SUBMOD_OK;
-    }
-    TRY(submodi_check_finite("t", g->t, g->count));
-    if (g->t[0] != 0) {
+    TRY(g->t ? submodi_check_finite("t", g->t, g->count) : SUBMOD_OK);
+    if (g->t && g->t[0] != 0) {
         return submodi_fail(SUBMOD_EINVAL, "t[0] = %g must be 0", g->t[0]);
     }
+    double rounding = 4 * DBL_EPSILON * submodi_largest(g->g, g->count);
+    double before = INFINITY, allowed_before = 0;
     for (size_t i = 1; i < g->count; i++) {
-        if (!(g->t[i] > g->t[i - 1])) {
+        double step = g->t ? g->t[i] - g->t[i - 1] : 1;
+        double after = (g->g[i] - g->g[i - 1]) / step, allowed = rounding / step;
+        if (!(step > 0)) {
             return submodi_fail(SUBMOD_EINVAL, "t[%zu] = %g must be > t[%zu] = %g", i, g->t[i],
                                 i - 1, g->t[i - 1]);
         }
+        if (!isfinite(after)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "the slope to g[%zu] overflows", i);
+        }
+        if (!(after - before <= allowed_before + allowed)) {
+            return submodi_fail(SUBMOD_EINVAL,
+                                "g must be concave, but its slope is %g up to t[%zu], then %g",
+                                before, i - 1, after);
+        }
+        before = after;
+        allowed_before = allowed;
     }
     return SUBMOD_OK;
 }
@@ -334,7 +325,7 @@ static bool all_equal(const double *w, size_t n)
 }
 
 /* Copies the points to `to`, 2 count numbers. */
-static submod_status copy_points(submod_concave *g, double *to)
+static void copy_points(submod_concave *g, double *to)
 {
     for (size_t i = 0; i < g->count; i++) {
         to[i] = g->t ? g->t[i] : (double)i;
@@ -342,7 +333,6 @@ static submod_status copy_points(submod_concave *g, double *to)
     }
     g->t = to;
     g->g = to + g->count;
-    return check_slopes(g);
 }
 
 /* No t is infinite if twice the sum is not. */
@@ -388,7 +378,9 @@ static submod_status copy(size_t n, const double *weight, const submod_concave *
     }
     *c = (concave){.g = *g, .n = n, .total = (double)n};
     c->g.destroy = NULL;
-    TRY(points ? copy_points(&c->g, c->numbers + numbers) : SUBMOD_OK);
+    if (points) {
+        copy_points(&c->g, c->numbers + numbers);
+    }
     return weight ? copy_weights(c, weight) : fill_table(c);
 }
 

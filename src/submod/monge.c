@@ -1,11 +1,10 @@
-/* The minimum of a Monge matrix by divide and conquer.
+/* The minimum of a Monge matrix by divide and conquer, and minimisers made of prefixes.
  *
  * Let M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z. Its second differences in a and
  * b are those of F, <= 0: a Monge matrix. If column b minimises row a, then some column >= b
  * minimises row a + 1. So once every other row is done, a row between two of them is searched
  * between their minimisers alone, and halving the stride costs as many evaluations as there are
- * columns, and rows at that stride. With the shorter label as rows, R of them, and C columns, there
- * are at most
+ * columns, and rows at that stride. With R rows, the foreground, and C columns, there are at most
  *
  *     (C + 1) (2 + log2 R) + R     evaluations.
  *
@@ -20,30 +19,27 @@
 
 enum { BATCH = 256 };
 
-/* Consecutive places of one row, in a batch. */
+/* Consecutive columns of one row, in a batch. */
 typedef struct run {
-    size_t row, column; /* the first place */
-    size_t end;         /* in the batch; begins where the one before ends */
+    size_t row, column; /* the first column */
+    size_t end;         /* in the batch; begins where the run before ends */
 } run;
 
 typedef struct search {
     const submodi_increment *from;
     const submodi_prefix_sums *rows, *columns;
-    bool rows_are_fg;
     double *best; /* of each row */
     uint32_t *at; /* its first column */
     uint64_t *evaluations;
     size_t runs, points;
     run run[BATCH];
-    double row[BATCH], column[BATCH], sum[BATCH], value[BATCH];
+    double a[BATCH], b[BATCH], sum[BATCH], value[BATCH];
 } search;
 
 /* Evaluates the batch: value = M. */
 static submod_status evaluate(search *s)
 {
-    const double *a = s->rows_are_fg ? s->row : s->column;
-    const double *b = s->rows_are_fg ? s->column : s->row;
-    TRY(submodi_increments(s->from, s->points, a, b, s->value));
+    TRY(submodi_increments(s->from, s->points, s->a, s->b, s->value));
     for (size_t i = 0; i < s->points; i++) {
         s->value[i] -= s->sum[i];
     }
@@ -75,8 +71,8 @@ static void put(search *s, size_t row, size_t column, size_t count)
     double sum = s->rows->sum[row];
     for (size_t k = 0; k < count; k++) {
         size_t i = s->points + k;
-        s->row[i] = amount;
-        s->column[i] = submodi_amount(s->columns, column + k);
+        s->a[i] = amount;
+        s->b[i] = submodi_amount(s->columns, column + k);
         s->sum[i] = sum + s->columns->sum[column + k];
     }
     s->points += count;
@@ -147,8 +143,8 @@ static submod_status choose_column(search *s, size_t row, int largest, double ce
             }
         }
     }
-    found->fg = s->rows_are_fg ? row : chosen;
-    found->bg = s->rows_are_fg ? chosen : row;
+    found->fg = row;
+    found->bg = chosen;
     return SUBMOD_OK;
 }
 
@@ -162,7 +158,7 @@ static submod_status search_all(search *s, int largest, submodi_lattice_point *f
     for (size_t i = 1; i <= s->rows->count; i++) {
         lowest = s->best[i] < s->best[lowest] ? i : lowest;
     }
-    TRY(submodi_increment_by(s->from, s->rows_are_fg ? f : g, s->rows_are_fg ? g : f, &scale));
+    TRY(submodi_increment_by(s->from, f, g, &scale));
     double size = fabs(scale) + fabs(s->from->value) + terms_of(s->rows, lowest) +
                   terms_of(s->columns, s->at[lowest]);
     double ceiling = s->best[lowest] + SUBMODI_ROUNDING * size;
@@ -177,16 +173,14 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
                                     submodi_lattice_point *found, uint64_t *evaluations,
                                     submod_work *work)
 {
-    bool rows_are_fg = fg->count <= bg->count;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     search s; /* the batch needs no values to begin with */
     s.from = from;
-    s.rows = rows_are_fg ? fg : bg;
-    s.columns = rows_are_fg ? bg : fg;
-    s.rows_are_fg = rows_are_fg;
-    s.best = submodi_work_alloc(w, s.rows->count + 1, sizeof *s.best);
-    s.at = submodi_work_alloc(w, s.rows->count + 1, sizeof *s.at);
+    s.rows = fg;
+    s.columns = bg;
+    s.best = submodi_work_alloc(w, fg->count + 1, sizeof *s.best);
+    s.at = submodi_work_alloc(w, fg->count + 1, sizeof *s.at);
     s.evaluations = evaluations;
     s.runs = s.points = 0;
     submod_status status = submodi_work_status(w);
@@ -198,8 +192,8 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 size_t submodi_monge_bytes(size_t n)
 {
     size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
-                submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
+    bool good = submodi_add_size(&bytes, n + 1, sizeof(double)) &&
+                submodi_add_size(&bytes, n + 1, sizeof(uint32_t));
     return good ? bytes : SIZE_MAX;
 }
 
