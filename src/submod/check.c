@@ -28,7 +28,7 @@ typedef struct checker {
     const submod_measure *measure; /* of counts up to P and N */
     double P, N;
     submod_check_settings settings;
-    submod_check_report *report;
+    submod_check_report report;
     double deadline;
     double scale;  /* violations are relative to it, see submod_check_settings */
     int32_t *list; /* n elements: a permutation in random tests, else scratch */
@@ -66,30 +66,30 @@ static submod_status check(checker *c, submod_status (*test)(checker *c, submod_
                            submod_check_report *report)
 {
     double start = submodi_seconds();
-    submod_check_report r = {.of_measure = c->measure != NULL,
-                             .P = c->P,
-                             .N = c->N,
-                             .finite = 1,
-                             .normalised = 1,
-                             .submodular = 1,
-                             .monotone = 1,
-                             .symmetric = 1,
-                             .consistent = 1};
-    c->report = &r;
+    submod_check_report *r = &c->report;
+    *r = (submod_check_report){.of_measure = c->measure != NULL,
+                               .P = c->P,
+                               .N = c->N,
+                               .finite = 1,
+                               .normalised = 1,
+                               .submodular = 1,
+                               .monotone = 1,
+                               .symmetric = 1,
+                               .consistent = 1};
     c->deadline = start + c->settings.time_limit;
-    c->submodular = (property){&r.submodular, &r.not_submodular, false, 0};
-    c->monotone = (property){&r.monotone, &r.not_monotone, false, 0};
-    c->symmetric = (property){&r.symmetric, &r.not_symmetric, true, 0};
-    c->consistent = (property){&r.consistent, &r.not_consistent, true, 0};
+    c->submodular = (property){&r->submodular, &r->not_submodular, false, 0};
+    c->monotone = (property){&r->monotone, &r->not_monotone, false, 0};
+    c->symmetric = (property){&r->symmetric, &r->not_symmetric, true, 0};
+    c->consistent = (property){&r->consistent, &r->not_consistent, true, 0};
     submod_rng_seed(&c->rng, c->settings.seed);
     submodi_scope scope;
     submod_status status = test(c, submodi_scope_open(&scope, NULL));
     submodi_scope_close(&scope);
-    r.seconds = submodi_seconds() - start;
+    r->seconds = submodi_seconds() - start;
     if (status < 0) {
-        submod_check_report_clear(&r);
+        submod_check_report_clear(r);
     } else {
-        *report = r;
+        *report = *r;
     }
     return status;
 }
@@ -138,7 +138,7 @@ static inline submod_status compare(checker *c, property *p, double left, double
  * errors are relative to |F|: with the default tolerance this part allows for 6e-14 |F|. */
 static void keep_scale(checker *c, double value)
 {
-    c->scale = fmax(c->scale, fabs(value - c->report->empty_value));
+    c->scale = fmax(c->scale, fabs(value - c->report.empty_value));
     c->scale = fmax(c->scale, 0x1p-14 * fabs(value));
 }
 
@@ -146,7 +146,7 @@ static void keep_scale(checker *c, double value)
 static submod_status value_of(checker *c, const int32_t *set, size_t k, double *value)
 {
     TRY(submodi_stop(c->deadline));
-    c->report->evaluations++;
+    c->report.evaluations++;
     TRY(submodi_fn_eval(c->fn, set, k, value));
     keep_scale(c, *value);
     return SUBMOD_OK;
@@ -200,7 +200,7 @@ static submod_status check_all(checker *c, submod_work *w)
     for (uint32_t A = 0; status >= 0 && A < filled; A++) {
         TRY(compare_at(c, F, A));
     }
-    c->report->exhaustive = status == SUBMOD_OK;
+    c->report.exhaustive = status == SUBMOD_OK;
     return status;
 }
 
@@ -310,7 +310,7 @@ static submod_status compare_minimize(checker *c, size_t k, size_t n)
 {
     const submod_minor minor = {c->list, k, c->list + k, n};
     uint8_t in[2][GROUND];
-    double z[GROUND] = {0}, F[1 << GROUND], lowest = 0;
+    double z[GROUND] = {0}, F[1 << GROUND] = {0}, lowest = 0;
     int32_t ground[GROUND], chosen[GROUND];
     memcpy(ground, minor.ground, n * sizeof *ground);
     for (uint32_t A = 0; A < UINT32_C(1) << n; A++) {
@@ -424,11 +424,11 @@ static submod_status test_function(checker *c, submod_work *w)
     c->list = submodi_work_alloc(w, c->fn->n, sizeof *c->list);
     TRY(submodi_work_status(w));
     submodi_ascending(c->list, c->fn->n);
-    TRY(submodi_fn_eval(c->fn, c->list, 0, &c->report->empty_value));
-    c->report->evaluations++;
-    keep_scale(c, c->report->empty_value);
+    TRY(submodi_fn_eval(c->fn, c->list, 0, &c->report.empty_value));
+    c->report.evaluations++;
+    keep_scale(c, c->report.empty_value);
     submod_status status = test_all_properties(c, w);
-    c->report->normalised = fabs(c->report->empty_value) <= c->settings.tolerance * c->scale;
+    c->report.normalised = fabs(c->report.empty_value) <= c->settings.tolerance * c->scale;
     /* A callback may have passed it on. */
     return status == SUBMOD_ECALLBACK && submodi_cancelled() ? SUBMOD_CANCELLED : status;
 }
@@ -454,7 +454,7 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
 /* Computes count values of F. Returns false if one is not finite, which the report then has. */
 static bool evaluate(checker *c, size_t count, const double *a, const double *b, double *F)
 {
-    submod_check_report *r = c->report;
+    submod_check_report *r = &c->report;
     size_t good = submodi_measure_evaluate(c->measure, count, a, b, r->P, r->N, F);
     r->evaluations += count;
     for (size_t i = 0; i < good; i++) {
@@ -541,7 +541,7 @@ static submod_status check_pairs(checker *c, submod_work *work)
         }
         compare_row(c, rows, row, length, fg);
     }
-    c->report->exhaustive = 1;
+    c->report.exhaustive = 1;
     return SUBMOD_OK;
 }
 
@@ -604,11 +604,11 @@ static submod_status test_measure(checker *c, submod_work *w)
     const submod_check_settings *s = &c->settings;
     const double none = 0, pairs = (c->P + 1) * (c->N + 1);
     double all_wrong;
-    if (!evaluate(c, 1, &none, &none, &c->report->empty_value) ||
+    if (!evaluate(c, 1, &none, &none, &c->report.empty_value) ||
         !evaluate(c, 1, &c->P, &c->N, &all_wrong)) {
         return SUBMOD_OK;
     }
-    c->report->normalised = c->report->empty_value == 0;
+    c->report.normalised = c->report.empty_value == 0;
     bool all = pairs <= ldexp(1, (int)s->exhaustive_max) || pairs <= (double)s->samples;
     return all ? check_pairs(c, w) : check_some_pairs(c);
 }
@@ -643,10 +643,11 @@ void submod_check_report_clear(submod_check_report *report)
     if (!report) {
         return;
     }
-    submod_counterexample *const examples[] = {&report->not_finite, &report->not_submodular,
-                                               &report->not_monotone, &report->not_symmetric,
-                                               &report->not_consistent};
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+    enum { KINDS = 5 };
+    submod_counterexample *const examples[KINDS] = {&report->not_finite, &report->not_submodular,
+                                                    &report->not_monotone, &report->not_symmetric,
+                                                    &report->not_consistent};
+    for (size_t i = 0; i < KINDS; i++) {
         submodi_free(examples[i]->set);
         *examples[i] = (submod_counterexample){0};
     }
@@ -731,7 +732,9 @@ static void put_function(text_buffer *t, const submod_check_report *r)
     }
     x = &r->not_consistent;
     if (put_property(t, "callbacks agree with eval", r->consistent, x)) {
-        put(t, x->e >= 0 ? ", element %d" : "", (int)x->e);
+        if (x->e >= 0) {
+            put(t, ", element %d", (int)x->e);
+        }
         put(t, ": %s gives %.17g, eval %.17g", x->callback, x->left, x->right);
     }
 }

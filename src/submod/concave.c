@@ -131,7 +131,7 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
 {
     const concave *c = ctx;
     double t[2] = {0, 0};
-    if (c->table) {
+    if (!c->w) {
         *value = c->table[k];
         return SUBMOD_OK;
     }
@@ -150,7 +150,7 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
 {
     const concave *c = ctx;
     const double *t = state;
-    if (c->table) {
+    if (!c->w) {
         *result = *tabulated(c, *t);
         return SUBMOD_OK;
     }
@@ -162,7 +162,7 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
 {
     const concave *c = ctx;
     double *t = state;
-    if (c->table) {
+    if (!c->w) {
         memcpy(gains, tabulated(c, *t), k * sizeof *gains);
         *t += (double)k;
         return SUBMOD_OK;

@@ -350,13 +350,13 @@ static submod_status interacts(const submodi_counts *c, counted at, counted more
                                bool *yes)
 {
     double total = more.a + more.b, F[3] = {0};
-    double share = total > 0 ? (c->weight ? total / 2 : floor(total / 2)) / total : 0;
-    for (int i = 0; i < 3 && share > 0; i++) {
-        double part = i == 1 ? share : i / 2;
-        counted then = {.a = at.a + part * more.a, .b = at.b + part * more.b};
+    double half = c->weight ? total / 2 : floor(total / 2);
+    const double share[] = {0, total > 0 ? half / total : 0, 1};
+    for (int i = 0; i < 3 && half > 0; i++) {
+        counted then = {.a = at.a + share[i] * more.a, .b = at.b + share[i] * more.b};
         TRY(value_at(c, then, &F[i]));
     }
-    *yes = fabs((F[1] - F[0]) - share * (F[2] - F[0])) > noise;
+    *yes = fabs((F[1] - F[0]) - share[1] * (F[2] - F[0])) > noise;
     return SUBMOD_OK;
 }
 
