@@ -22,27 +22,6 @@ static double weight_of(const submod_groups *g, size_t i)
     return g->weight ? g->weight[i] : 1;
 }
 
-/* ---- checks ---- */
-
-/* last: scratch, n numbers. */
-static submod_status find_twice(size_t n, const submod_groups *g, size_t *last)
-{
-    memset(last, 0, n * sizeof *last);
-    for (size_t i = 0; i < g->count; i++) {
-        for (size_t j = g->start[i]; j < g->start[i + 1]; j++) {
-            int32_t e = g->elements[j];
-            if (last[e] == i + 1) {
-                return submodi_fail(
-                    SUBMOD_EINVAL,
-                    "elements[%zu] = %d occurs twice in list %zu, which begins at %zu", j, (int)e,
-                    i, g->start[i]);
-            }
-            last[e] = i + 1;
-        }
-    }
-    return SUBMOD_OK;
-}
-
 static submod_status check_groups(size_t n, const submod_groups *g, submod_fn **fn,
                                   submod_work *work)
 {
@@ -54,9 +33,20 @@ static submod_status check_groups(size_t n, const submod_groups *g, submod_fn **
     if (g->amount) {
         TRY(submodi_check_all_nonnegative("amount", g->amount, g->start[g->count]));
     }
-    size_t *last = submodi_work_alloc(work, n, sizeof *last);
+    size_t *last = submodi_work_alloc(work, n, sizeof *last); /* group of each element, from 1 */
     TRY(submodi_work_status(work));
-    return find_twice(n, g, last);
+    memset(last, 0, n * sizeof *last);
+    for (size_t i = 0; i < g->count; i++) {
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++) {
+            size_t *of_element = &last[g->elements[j]];
+            if (*of_element == i + 1) {
+                return submodi_fail(SUBMOD_EINVAL, "elements[%zu] = %d occurs twice in list %zu", j,
+                                    (int)g->elements[j], i);
+            }
+            *of_element = i + 1;
+        }
+    }
+    return SUBMOD_OK;
 }
 
 /* ---- a callback that several functions share ---- */
@@ -90,103 +80,38 @@ typedef struct group_sum {
     const submod_groups *g;
     const submod_concave *concave;
     size_t least;            /* groups with fewer elements become ordinary edges */
-    size_t pairs, large;     /* ordinary edges, and other groups */
+    double edges;            /* a whole number */
+    size_t large;            /* other groups that are not empty */
+    size_t largest;          /* group */
     shared_callback *shared; /* of a custom kind, with one share for the sum under construction */
     submod_term *terms;      /* with functions that the sum owns */
     size_t count;
-    submod_fn **by_size; /* without amounts: functions of groups of this size; NULL: not made */
-    size_t largest;      /* group */
+    submod_fn **by_size; /* without amounts: a term's function of groups of this size, or NULL */
 } group_sum;
 
-static void clear(group_sum *s)
-{
-    for (size_t i = 0; s->terms && i < s->count; i++) {
-        submod_fn_free((submod_fn *)s->terms[i].fn);
-    }
-    for (size_t k = 0; s->by_size && k <= s->largest; k++) {
-        submod_fn_free(s->by_size[k]);
-    }
-    if (s->shared) {
-        release_shared(s->shared);
-    }
-}
-
-static submod_status allocate(group_sum *s, submod_work *work)
-{
-    for (size_t i = 0; i < s->g->count; i++) {
-        s->largest = size_of(s->g, i) > s->largest ? size_of(s->g, i) : s->largest;
-    }
-    s->terms = submodi_work_alloc(work, s->large + 1, sizeof *s->terms);
-    s->by_size = submodi_work_alloc(work, s->largest + 1, sizeof(submod_fn *));
-    for (size_t k = 0; s->by_size && k <= s->largest; k++) {
-        s->by_size[k] = NULL;
-    }
-    if (s->concave->kind == SUBMOD_CONCAVE_CUSTOM) {
-        s->shared = submodi_alloc(1, sizeof *s->shared);
-        if (!s->shared) {
-            return submodi_out_of_memory();
-        }
-        s->shared->g = *s->concave;
-        s->shared->g.destroy = NULL; /* until the sum is made, ctx is the caller's */
-        atomic_init(&s->shared->owners, 1);
-    }
-    return submodi_work_status(work);
-}
-
-static submod_status new_function(const group_sum *s, size_t i, submod_fn **fn)
-{
-    const double *amount = s->g->amount ? s->g->amount + s->g->start[i] : NULL;
-    submod_concave g = *s->concave;
-    if (s->shared) {
-        g.value = shared_value;
-        g.ctx = s->shared;
-        g.destroy = release_shared;
-        atomic_fetch_add(&s->shared->owners, 1);
-    }
-    submod_status status = submod_fn_concave(size_of(s->g, i), amount, &g, fn);
-    if (status != SUBMOD_OK && s->shared) {
-        release_shared(s->shared);
-    }
-    return status;
-}
-
-static submod_status add_group(group_sum *s, size_t i)
-{
-    submod_fn *fn = NULL, **made = s->g->amount ? &fn : &s->by_size[size_of(s->g, i)];
-    TRY(*made ? SUBMOD_OK : new_function(s, i, made));
-    s->terms[s->count++] = (submod_term){s->g->amount ? fn : submod_fn_retain(*made),
-                                         weight_of(s->g, i), s->g->elements + s->g->start[i]};
-    return SUBMOD_OK;
-}
-
-/* ---- ordinary edges ---- */
-
-/* Counts what groups of fewer than `least` elements become as cliques; SIZE_MAX is too many. */
-static void count_pairs(group_sum *s)
+static void count_groups(group_sum *s)
 {
     for (size_t i = 0; i < s->g->count; i++) {
         size_t k = size_of(s->g, i);
-        size_t more = k < s->least ? submodi_times(k, k ? k - 1 : 0) / 2 : 0;
-        s->pairs = more > SIZE_MAX - s->pairs ? SIZE_MAX : s->pairs + more;
+        s->edges += k < s->least ? 0.5 * (double)k * ((double)k - 1) : 0;
         s->large += k >= s->least && k > 0;
+        s->largest = k > s->largest ? k : s->largest;
     }
 }
 
-/* The cut of all groups of fewer than `least` elements: edges of weight g(1) / (k - 1), which is 1
- * for the product. */
-static submod_status cut_of_pairs(const group_sum *s, submod_fn **cut, submod_work *work)
+/* The cut of all groups of fewer than `least` elements: cliques of edges of weight g(1) / (k - 1),
+ * which is 1 for the product. */
+static submod_status cut_of_edges(const group_sum *s, submod_fn **cut, submod_work *work)
 {
     const submod_groups *g = s->g;
-    int32_t *tail = submodi_work_alloc(work, s->pairs, sizeof *tail);
-    int32_t *head = submodi_work_alloc(work, s->pairs, sizeof *head);
-    double *weight = submodi_work_alloc(work, s->pairs, sizeof *weight);
+    int32_t *tail = submodi_work_alloc(work, (size_t)s->edges, sizeof *tail);
+    int32_t *head = submodi_work_alloc(work, (size_t)s->edges, sizeof *head);
+    double *weight = submodi_work_alloc(work, (size_t)s->edges, sizeof *weight);
     size_t count = 0;
     TRY(submodi_work_status(work));
     for (size_t i = 0; i < g->count; i++) {
         size_t k = size_of(g, i);
-        bool many =
-            s->concave->kind == SUBMOD_CONCAVE_CLIQUE || s->concave->kind == SUBMOD_CONCAVE_PRODUCT;
-        double each = many ? 1 : 1 / ((double)k - 1);
+        double each = s->concave->kind >= SUBMOD_CONCAVE_PRODUCT ? 1 : 1 / ((double)k - 1);
         for (size_t a = g->start[i]; k < s->least && a < g->start[i + 1]; a++) {
             for (size_t b = a + 1; b < g->start[i + 1]; b++) {
                 tail[count] = g->elements[a];
@@ -198,26 +123,64 @@ static submod_status cut_of_pairs(const group_sum *s, submod_fn **cut, submod_wo
     return submod_fn_cut(s->n, count, tail, head, weight, 0, cut);
 }
 
-/* How many elements a group must have to be no ordinary edges. */
-static size_t least_size(submod_concave_kind kind)
+static submod_status share_callback(group_sum *s)
 {
-    return kind == SUBMOD_CONCAVE_CLIQUE ? SIZE_MAX : kind >= SUBMOD_CONCAVE_ALL_OR_NOTHING ? 4 : 0;
+    s->shared = submodi_alloc(1, sizeof *s->shared);
+    if (!s->shared) {
+        return submodi_out_of_memory();
+    }
+    s->shared->g = *s->concave;
+    s->shared->g.destroy = NULL; /* until the sum is made, ctx is the caller's */
+    atomic_init(&s->shared->owners, 1);
+    return SUBMOD_OK;
+}
+
+static submod_status new_function(const group_sum *s, size_t i, submod_fn **fn)
+{
+    const double *amount = s->g->amount ? s->g->amount + s->g->start[i] : NULL;
+    submod_concave g = *s->concave;
+    if (!s->shared) {
+        return submod_fn_concave(size_of(s->g, i), amount, &g, fn);
+    }
+    g.value = shared_value;
+    g.ctx = s->shared;
+    g.destroy = release_shared;
+    TRY(submod_fn_concave(size_of(s->g, i), amount, &g, fn));
+    atomic_fetch_add(&s->shared->owners, 1);
+    return SUBMOD_OK;
+}
+
+static submod_status add_group(group_sum *s, size_t i)
+{
+    submod_fn **same = &s->by_size[size_of(s->g, i)], *fn = NULL;
+    if (*same) {
+        fn = submod_fn_retain(*same);
+    } else {
+        TRY(new_function(s, i, &fn));
+    }
+    *same = s->g->amount ? NULL : fn;
+    s->terms[s->count++] = (submod_term){fn, weight_of(s->g, i), s->g->elements + s->g->start[i]};
+    return SUBMOD_OK;
 }
 
 static submod_status combine(group_sum *s, submod_fn **fn, submod_work *work)
 {
-    count_pairs(s);
-    if (s->pairs > INT32_MAX) {
+    count_groups(s);
+    if (s->edges > INT32_MAX) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "more than 2^31 - 1 ordinary edges; try SUBMOD_CONCAVE_PRODUCT");
     }
     if (s->least && !s->large) {
-        return cut_of_pairs(s, fn, work);
+        return cut_of_edges(s, fn, work);
     }
-    TRY(allocate(s, work));
-    if (s->pairs) {
+    s->terms = submodi_work_alloc(work, s->large + 1, sizeof *s->terms);
+    s->by_size = submodi_work_alloc(work, s->largest + 1, sizeof(submod_fn *));
+    TRY(submodi_work_status(work));
+    memset(s->by_size, 0, (s->largest + 1) * sizeof(submod_fn *));
+    TRY(s->concave->kind == SUBMOD_CONCAVE_CUSTOM ? share_callback(s) : SUBMOD_OK);
+    if (s->edges > 0) {
         submod_fn *cut = NULL;
-        TRY(cut_of_pairs(s, &cut, work));
+        TRY(cut_of_edges(s, &cut, work));
         s->terms[s->count++] = (submod_term){cut, 1, NULL};
     }
     for (size_t i = 0; i < s->g->count; i++) {
@@ -236,9 +199,16 @@ static submod_status make(size_t n, const submod_groups *groups, const submod_co
 {
     TRY(check_groups(n, groups, fn, work));
     TRY(submodi_check_concave(concave, "amount", groups->amount));
-    group_sum s = {.n = n, .g = groups, .concave = concave, .least = least_size(concave->kind)};
+    bool clique = concave->kind == SUBMOD_CONCAVE_CLIQUE;
+    group_sum s = {.n = n, .g = groups, .concave = concave};
+    s.least = clique ? SIZE_MAX : concave->kind >= SUBMOD_CONCAVE_ALL_OR_NOTHING ? 4 : 0;
     submod_status status = combine(&s, fn, work);
-    clear(&s);
+    for (size_t i = 0; i < s.count; i++) {
+        submod_fn_free((submod_fn *)s.terms[i].fn);
+    }
+    if (s.shared) {
+        release_shared(s.shared);
+    }
     return status;
 }
 

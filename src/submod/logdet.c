@@ -49,6 +49,18 @@ static submod_status cholesky(double *a, size_t k, size_t stride)
     return submodi_cholesky(a, k, stride) ? SUBMOD_OK : not_definite();
 }
 
+/* Copies rows begin .. end-1 of K over the elements, the lower triangle alone. */
+static void copy_rows(const logdet *l, const int32_t *elements, size_t begin, size_t end,
+                      double *to, size_t stride)
+{
+    for (size_t i = begin; i < end; i++, to += stride) {
+        const double *from = l->K + (size_t)elements[i] * l->n;
+        for (size_t j = 0; j <= i; j++) {
+            to[j] = from[elements[j]];
+        }
+    }
+}
+
 static submod_status reset(const void *ctx, void *state)
 {
     (void)ctx;
@@ -61,12 +73,11 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
 {
     const logdet *l = ctx;
     factor *f = state;
-    const int32_t *elements = factor_elements(f, l->n);
-    for (size_t i = 0; i < f->k; i++) {
-        f->row[i] = l->K[(size_t)e * l->n + (size_t)elements[i]];
-    }
+    int32_t *elements = factor_elements(f, l->n);
+    elements[f->k] = e;
+    copy_rows(l, elements, f->k, f->k + 1, f->row, 0);
     submodi_cholesky_solve(factor_row(f, l->n, 0), f->row, 1, f->k, l->n);
-    double rest = l->K[(size_t)e * l->n + (size_t)e] - submodi_sums()->dot(f->row, f->row, f->k);
+    double rest = f->row[f->k] - submodi_sums()->dot(f->row, f->row, f->k);
     if (!(rest > 0)) {
         return not_definite();
     }
@@ -75,133 +86,68 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return SUBMOD_OK;
 }
 
-static submod_status push(const void *ctx, void *state, int32_t e, double *result)
-{
-    const logdet *l = ctx;
-    factor *f = state;
-    submod_status status = gain(ctx, state, e, result);
-    if (status == SUBMOD_OK) {
-        memcpy(factor_row(f, l->n, f->k), f->row, (f->k + 1) * sizeof *f->row);
-        factor_elements(f, l->n)[f->k++] = e;
-    }
-    return status;
-}
-
 static submod_status chain(const void *ctx, void *state, const int32_t *new_elements, size_t r,
                            double *gains)
 {
-    if (r == 1) {
-        return push(ctx, state, *new_elements, gains);
-    }
     const logdet *l = ctx;
     factor *f = state;
-    size_t n = l->n;
-    size_t k = f->k;
-    int32_t *elements = factor_elements(f, n);
-    memcpy(elements + k, new_elements, r * sizeof *elements);
-    for (size_t i = k; i < k + r; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            factor_row(f, n, i)[j] = l->K[(size_t)elements[i] * n + (size_t)elements[j]];
-        }
-    }
+    size_t n = l->n, k = f->k;
     double *below = factor_row(f, n, k); /* the new rows, left of the new square */
     double *square = below + k;
+    if (r == 1) {
+        TRY(gain(ctx, state, *new_elements, gains));
+        memcpy(below, f->row, (k + 1) * sizeof *below);
+        f->k++;
+        return SUBMOD_OK;
+    }
+    memcpy(factor_elements(f, n) + k, new_elements, r * sizeof *new_elements);
+    copy_rows(l, factor_elements(f, n), k, k + r, below, n);
     submodi_cholesky_solve(factor_row(f, n, 0), below, r, k, n);
     submodi_subtract_gram(square, below, r, k, n);
-    submod_status status = cholesky(square, r, n);
-    if (status == SUBMOD_OK) {
-        for (size_t i = 0; i < r; i++) {
-            gains[i] = 2 * log(square[i * n + i]);
-        }
-        f->k += r;
+    TRY(cholesky(square, r, n));
+    for (size_t i = 0; i < r; i++) {
+        gains[i] = 2 * log(square[i * n + i]);
     }
-    return status;
+    f->k += r;
+    return SUBMOD_OK;
+}
+
+/* Allocates a factor of K over k elements. */
+static submod_status new_factor(const logdet *l, const int32_t *elements, size_t k, double **made,
+                                submod_work *w)
+{
+    double *L = *made = submodi_work_alloc(w, k * k, sizeof *L);
+    TRY(submodi_work_status(w));
+    copy_rows(l, elements, 0, k, L, k);
+    return cholesky(L, k, k);
 }
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
-    const logdet *l = ctx;
-    if (k == 0) {
-        *value = 0;
-        return SUBMOD_OK;
-    }
-    double *a = submodi_alloc(k * k, sizeof *a);
-    if (!a) {
-        return submodi_out_of_memory();
-    }
-    for (size_t i = 0; i < k; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            a[i * k + j] = l->K[(size_t)set[i] * l->n + (size_t)set[j]];
-        }
-    }
-    submod_status status = cholesky(a, k, k);
-    if (status == SUBMOD_OK) {
-        double sum = 0;
-        for (size_t i = 0; i < k; i++) {
-            sum += log(a[i * k + i]);
-        }
-        *value = 2 * sum;
-    }
-    submodi_free(a);
-    return status;
-}
-
-/* A log-det function of n elements whose matrix has yet to be filled in. */
-static logdet *new_logdet(size_t n)
-{
-    logdet *l = submodi_alloc(sizeof *l + n * n * sizeof *l->K, 1);
-    if (l) {
-        l->n = n;
-    }
-    return l;
-}
-
-static submod_status logdet_of(logdet *l, submod_fn **fn);
-
-/* K restricted to one part and given all before it is the Schur complement: C C', C the part's
- * square on the diagonal of the factor of all of K. */
-static submod_status minor_of(const double *L, size_t n, submodi_part part, submod_fn **fn)
-{
-    size_t k = part.end - part.begin;
-    const double *C = L + part.begin * n + part.begin;
-    logdet *l = new_logdet(k);
-    if (!l) {
-        return submodi_out_of_memory();
-    }
-    const submodi_sums_loops *sums = submodi_sums();
-    for (size_t i = 0; i < k; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            l->K[i * k + j] = l->K[j * k + i] = sums->dot(C + i * n, C + j * n, j + 1);
-        }
-    }
-    return logdet_of(l, fn);
-}
-
-static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
-                            size_t nparts, submod_fn **fns)
-{
-    const logdet *l = ctx;
     submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
-    double *L = submodi_work_alloc(w, l->n * l->n, sizeof *L);
-    submod_status status = submodi_work_status(w);
-    for (size_t i = 0; status == SUBMOD_OK && i < l->n; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            L[i * l->n + j] = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
-        }
+    double *L, sum = 0;
+    submod_status status = new_factor(ctx, set, k, &L, submodi_scope_open(&scope, NULL));
+    for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
+        sum += log(L[i * k + i]);
     }
-    status = status ? status : cholesky(L, l->n, l->n);
-    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
-        status = minor_of(L, l->n, parts[j], &fns[j]);
-    }
+    *value = status == SUBMOD_OK ? 2 * sum : *value;
     submodi_scope_close(&scope);
     return status;
 }
 
-/* The handle; takes over l. */
-static submod_status logdet_of(logdet *l, submod_fn **fn)
+static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
+                            size_t nparts, submod_fn **fns);
+
+/* Makes a function whose matrix, n x n, has yet to be filled in: the lower triangle, then the upper
+ * one by mirror. */
+static submod_status new_logdet(size_t n, submod_fn **fn, double **K)
 {
-    size_t n = l->n;
+    logdet *l = submodi_alloc(sizeof *l + n * n * sizeof *l->K, 1);
+    if (!l) {
+        return submodi_out_of_memory();
+    }
+    l->n = n;
+    *K = l->K;
     const submod_fn f = {
         .ops = {.name = "logdet",
                 .eval = eval,
@@ -215,6 +161,49 @@ static submod_status logdet_of(logdet *l, submod_fn **fn)
         .ctx = l,
         .n = n};
     return submodi_fn_new(&f, fn);
+}
+
+/* Copies the lower triangle to the upper one. */
+static void mirror(double *K, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            K[j * n + i] = K[i * n + j];
+        }
+    }
+}
+
+/* K restricted to each part and given all before it is the Schur complement: C C', C the part's
+ * square on the diagonal of the factor of all of K. */
+static submod_status all_minors(const logdet *l, const int32_t *order, const submodi_part *parts,
+                                size_t nparts, submod_fn **fns, submod_work *w)
+{
+    double *L;
+    const submodi_sums_loops *sums = submodi_sums();
+    TRY(new_factor(l, order, l->n, &L, w));
+    for (size_t p = 0; p < nparts; p++) {
+        size_t k = parts[p].end - parts[p].begin;
+        const double *C = L + parts[p].begin * (l->n + 1);
+        double *K;
+        TRY(new_logdet(k, &fns[p], &K));
+        for (size_t i = 0; i < k; i++) {
+            for (size_t j = 0; j <= i; j++) {
+                K[i * k + j] = sums->dot(C + i * l->n, C + j * l->n, j + 1);
+            }
+        }
+        mirror(K, k);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
+                            size_t nparts, submod_fn **fns)
+{
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    submod_status status = all_minors(ctx, order, parts, nparts, fns, w);
+    submodi_scope_close(&scope);
+    return status;
 }
 
 /* Up to rounding, relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) if K is positive definite. */
@@ -238,16 +227,6 @@ static submod_status check_symmetric(const double *K, size_t n)
     return SUBMOD_OK;
 }
 
-/* Mirrors the lower triangle: F must not depend on which of the two an order happens to read. */
-static void copy_symmetric(double *to, const double *K, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            to[i * n + j] = to[j * n + i] = K[i * n + j];
-        }
-    }
-}
-
 static submod_status check_matrix(size_t n, const double *K, submod_fn **fn)
 {
     TRY(submodi_check_size(n, fn));
@@ -259,24 +238,23 @@ static submod_status check_matrix(size_t n, const double *K, submod_fn **fn)
     return check_symmetric(K, n);
 }
 
+/* F must not depend on which triangle an order happens to read: the lower one is mirrored. */
 static submod_status make(size_t n, const double *K, submod_fn **fn)
 {
     TRY(check_matrix(n, K, fn));
-    size_t matrix = n * n * sizeof(double);
-    logdet *l = new_logdet(n);
-    double *test = submodi_alloc(matrix, 1);
-    submod_status status = l && test ? SUBMOD_OK : submodi_out_of_memory();
+    size_t bytes = n * n * sizeof *K;
+    double *copy, *test = submodi_alloc(bytes, 1);
+    submod_status status = test ? SUBMOD_OK : submodi_out_of_memory();
     if (status == SUBMOD_OK) {
-        copy_symmetric(l->K, K, n);
-        memcpy(test, l->K, matrix);
+        memcpy(test, K, bytes);
         status = cholesky(test, n, n);
     }
     submodi_free(test);
-    if (status != SUBMOD_OK) {
-        submodi_free(l);
-        return status;
-    }
-    return logdet_of(l, fn);
+    TRY(status);
+    TRY(new_logdet(n, fn, &copy));
+    memcpy(copy, K, bytes);
+    mirror(copy, n);
+    return SUBMOD_OK;
 }
 
 submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)

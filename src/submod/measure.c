@@ -70,13 +70,9 @@ submod_status submodi_read_measure(const char *name, const submod_measure *given
 
 double submodi_measure_value(const submod_measure *m, double a, double b, double P, double N)
 {
+    double value = 0, wrong = m->beta * a + m->alpha * b;
     if (m->type == SUBMOD_MEASURE_CUSTOM) {
-        double value;
-        if (m->ops.values) {
-            m->ops.values(1, &a, &b, P, N, &value, m->ctx);
-        } else {
-            value = m->ops.value(a, b, P, N, m->ctx);
-        }
+        submodi_measure_evaluate(m, 1, &a, &b, P, N, &value);
         return value;
     }
     if (a + b == 0) {
@@ -84,15 +80,30 @@ double submodi_measure_value(const submod_measure *m, double a, double b, double
     }
     switch (m->type) {
     case SUBMOD_MEASURE_HAMMING: return (a + b) / (P + N);
-    case SUBMOD_MEASURE_TVERSKY: {
-        double wrong = m->beta * a + m->alpha * b;
-        return wrong > 0 ? wrong / (P - a + wrong) : 0;
-    }
+    case SUBMOD_MEASURE_TVERSKY: return wrong > 0 ? wrong / (P - a + wrong) : 0;
     default: return (a + b) / (P + b);
     }
 }
 
-/* The counts at which F was asked may be long; as few digits as tell whole numbers apart. */
+size_t submodi_measure_evaluate(const submod_measure *m, size_t count, const double *a,
+                                const double *b, double P, double N, double *F)
+{
+    bool custom = m->type == SUBMOD_MEASURE_CUSTOM;
+    if (custom && m->ops.values) {
+        m->ops.values(count, a, b, P, N, F, m->ctx);
+        return submodi_all_finite(F, count) ? count : submodi_first_nonfinite(F, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        F[i] = custom ? m->ops.value(a[i], b[i], P, N, m->ctx)
+                      : submodi_measure_value(m, a[i], b[i], P, N);
+        if (!isfinite(F[i])) {
+            return i;
+        }
+    }
+    return count;
+}
+
+/* Counts may be long sums: as few digits as distinguish whole numbers. */
 submod_status submodi_measure_failed(const submodi_measure_failure *failure)
 {
     return submodi_fail(
@@ -103,41 +114,22 @@ submod_status submodi_measure_failed(const submodi_measure_failure *failure)
         failure->a + failure->b > 0 ? "finite" : "0 where nothing is wrong");
 }
 
-/* Without branches, and as long as a double: then compilers vectorise the loop below. */
-static inline int64_t is_bad(double a, double b, double F)
-{
-    return (F - F != 0) | ((a + b == 0) & (F != 0));
-}
-
 bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
                             double *b, double P, double N, double *F,
                             submodi_measure_failure *failure)
 {
-    P *= unit;
-    N *= unit;
     for (size_t i = 0; unit != 1 && i < count; i++) {
         a[i] *= unit;
         b[i] *= unit;
     }
-    if (m->ops.values) {
-        m->ops.values(count, a, b, P, N, F, m->ctx);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            F[i] = m->ops.value(a[i], b[i], P, N, m->ctx);
-            count = is_bad(a[i], b[i], F[i]) ? i + 1 : count; /* no call after a failure */
-        }
+    size_t bad = submodi_measure_evaluate(m, count, a, b, P * unit, N * unit, F);
+    for (size_t i = 0; i < bad; i++) {
+        bad = a[i] + b[i] == 0 && F[i] != 0 ? i : bad;
     }
-    int64_t bad = 0;
-    for (size_t i = 0; i < count; i++) {
-        bad |= is_bad(a[i], b[i], F[i]);
+    if (bad < count) {
+        *failure = (submodi_measure_failure){true, a[bad], b[bad], P * unit, N * unit, F[bad]};
     }
-    for (size_t i = 0; bad && i < count; i++) {
-        if (is_bad(a[i], b[i], F[i])) {
-            *failure = (submodi_measure_failure){true, a[i], b[i], P, N, F[i]};
-            return false;
-        }
-    }
-    return true;
+    return bad == count;
 }
 
 /* ---- increments ---- */
@@ -159,44 +151,24 @@ submod_status submodi_increment_from(const submod_measure *measure, double P, do
     return isfinite(from->value) ? SUBMOD_OK : failed(from, a, b, from->value);
 }
 
-static submod_status custom_increments(const submodi_increment *from, size_t count, const double *a,
-                                       const double *b, double *increments)
-{
-    const submod_measure *m = from->measure;
-    if (m->ops.values) {
-        m->ops.values(count, a, b, from->P, from->N, increments, m->ctx);
-    }
-    for (size_t i = 0; i < count; i++) {
-        double value =
-            m->ops.values ? increments[i] : m->ops.value(a[i], b[i], from->P, from->N, m->ctx);
-        increments[i] = value - from->value;
-        if (!isfinite(increments[i])) {
-            return failed(from, a[i], b[i], value);
-        }
-    }
-    return SUBMOD_OK;
-}
-
 submod_status submodi_increments(const submodi_increment *from, size_t count, const double *a,
                                  const double *b, double *increments)
 {
-    if (from->measure->type == SUBMOD_MEASURE_CUSTOM) {
-        return custom_increments(from, count, a, b, increments);
-    }
     const submodi_increment start = *from; /* a copy that the loop cannot change, for compilers */
+    if (start.measure->type != SUBMOD_MEASURE_CUSTOM) {
+        for (size_t i = 0; i < count; i++) {
+            increments[i] = submodi_form_increment_by(&start.form, a[i] - start.a, b[i] - start.b);
+        }
+        return SUBMOD_OK;
+    }
+    size_t good =
+        submodi_measure_evaluate(start.measure, count, a, b, start.P, start.N, increments);
     for (size_t i = 0; i < count; i++) {
-        increments[i] = submodi_form_increment_by(&start.form, a[i] - start.a, b[i] - start.b);
+        double value = increments[i];
+        increments[i] -= start.value;
+        if (i == good || !isfinite(increments[i])) {
+            return failed(from, a[i], b[i], value);
+        }
     }
-    return SUBMOD_OK;
-}
-
-submod_status submodi_increment_by(const submodi_increment *from, double f, double g, double *by)
-{
-    double a = from->a + f;
-    double b = from->b + g;
-    if (from->measure->type == SUBMOD_MEASURE_CUSTOM) {
-        return custom_increments(from, 1, &a, &b, by);
-    }
-    *by = submodi_form_increment_by(&from->form, f, g);
     return SUBMOD_OK;
 }

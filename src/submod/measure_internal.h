@@ -74,8 +74,7 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
     }
 }
 
-/* Whether it is 1, or 0 throughout, before everything is wrong. Of custom measures nothing is known
- * here. */
+/* Whether Jaccard or Tversky: 1, or 0 throughout, before everything is wrong. */
 SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
 {
     return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
@@ -94,8 +93,6 @@ SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
     return submodi_form_reaches_1(m) && P == 0;
 }
 
-/* ---- what pixels of both labels add ---- */
-
 /* The increment of a built-in measure for f and g more pixels of foreground and background,
  *
  *     (of_fg f + of_bg g) / (none + per_fg f + per_bg g).
@@ -108,33 +105,27 @@ typedef struct submodi_form_increment {
     double of_fg, of_bg, none, per_fg, per_bg;
 } submodi_form_increment;
 
-SUBMODI_HOST_DEVICE submodi_form_increment submodi_tversky_increment(double alpha, double beta,
-                                                                     double P, double a, double b)
+/* From a and b wrong pixels on. */
+SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
+                                                                       double N, double a, double b)
 {
+    submodi_form_increment r;
+    if (m.type == SUBMOD_MEASURE_HAMMING) {
+        r.of_fg = r.of_bg = 1;
+        r.none = P + N > 0 ? P + N : 1;
+        r.per_fg = r.per_bg = 0;
+        return r;
+    }
+    double alpha = m.type == SUBMOD_MEASURE_TVERSKY ? m.alpha : 1;
+    double beta = m.type == SUBMOD_MEASURE_TVERSKY ? m.beta : 1;
     double D = P + (beta - 1) * a + alpha * b;
     bool some = D > 0; /* else no foreground: the first pixels are all, unless alpha = 0 */
-    submodi_form_increment r;
     r.of_fg = some ? (beta * P + alpha * b) / D : 0;
     r.of_bg = some ? alpha * fmax(P - a, 0.0) / D : alpha;
     r.none = some ? D : DBL_MIN; /* 0 / none is 0 */
     r.per_fg = beta - 1;
     r.per_bg = alpha;
     return r;
-}
-
-/* From a and b wrong pixels on. */
-SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
-                                                                       double N, double a, double b)
-{
-    if (m.type == SUBMOD_MEASURE_HAMMING) {
-        submodi_form_increment r;
-        r.of_fg = r.of_bg = 1;
-        r.none = P + N > 0 ? P + N : 1;
-        r.per_fg = r.per_bg = 0;
-        return r;
-    }
-    bool tversky = m.type == SUBMOD_MEASURE_TVERSKY;
-    return submodi_tversky_increment(tversky ? m.alpha : 1, tversky ? m.beta : 1, P, a, b);
 }
 
 SUBMODI_HOST_DEVICE double submodi_form_increment_by(const submodi_form_increment *r, double f,
@@ -163,7 +154,16 @@ submod_status submodi_increments(const submodi_increment *from, size_t count, co
                                  const double *b, double *increments);
 
 /* One increment, for f and g more pixels of foreground and background. */
-submod_status submodi_increment_by(const submodi_increment *from, double f, double g, double *by);
+static inline submod_status submodi_increment_by(const submodi_increment *from, double f, double g,
+                                                 double *by)
+{
+    double a = from->a + f, b = from->b + g;
+    if (from->measure->type == SUBMOD_MEASURE_CUSTOM) {
+        return submodi_increments(from, 1, &a, &b, by);
+    }
+    *by = submodi_form_increment_by(&from->form, f, g);
+    return SUBMOD_OK;
+}
 
 /* ---- values ---- */
 
@@ -175,6 +175,11 @@ submod_status submodi_read_measure(const char *name, const submod_measure *given
 
 /* Returns F(a, b), 0 at a = b = 0. A custom measure that fails returns NaN or Inf. */
 double submodi_measure_value(const submod_measure *m, double a, double b, double P, double N);
+
+/* Computes F[i] = F(a[i], b[i]). Returns the index of the first value that is not finite, after
+ * which no callback is called, or count. */
+size_t submodi_measure_evaluate(const submod_measure *m, size_t count, const double *a,
+                                const double *b, double P, double N, double *F);
 
 /* Where a custom measure was not finite, or not 0 at a = b = 0. */
 typedef struct submodi_measure_failure {

@@ -1,11 +1,10 @@
-/* The minimum of a Monge matrix by divide and conquer.
+/* The minimum of a Monge matrix by divide and conquer, and minimisers made of prefixes.
  *
  * Let M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z. Its second differences in a and
  * b are those of F, <= 0: a Monge matrix. If column b minimises row a, then some column >= b
  * minimises row a + 1. So once every other row is done, a row between two of them is searched
  * between their minimisers alone, and halving the stride costs as many evaluations as there are
- * columns, and rows at that stride. With the shorter label as rows, R of them, and C columns, there
- * are at most
+ * columns, and rows at that stride. With R rows, the foreground, and C columns, there are at most
  *
  *     (C + 1) (2 + log2 R) + R     evaluations.
  *
@@ -18,57 +17,48 @@
 #include "base/internal.h"
 #include "submod/fn_internal.h"
 
-enum { BATCH = 256, FEW = 32 }; /* few: rows that need no memory from elsewhere */
+enum { BATCH = 256 };
 
-/* Consecutive places of one row, in a batch. */
+/* Consecutive columns of one row, in a batch. */
 typedef struct run {
-    size_t row, column; /* the first place */
-    size_t end;         /* in the batch; begins where the one before ends */
+    size_t row, column; /* the first column */
+    size_t end;         /* in the batch; begins where the run before ends */
 } run;
 
 typedef struct search {
     const submodi_increment *from;
     const submodi_prefix_sums *rows, *columns;
-    bool rows_are_fg;
     double *best; /* of each row */
     uint32_t *at; /* its first column */
     uint64_t *evaluations;
     size_t runs, points;
     run run[BATCH];
-    double row[BATCH], column[BATCH], sum[BATCH], value[BATCH];
+    double a[BATCH], b[BATCH], sum[BATCH], value[BATCH];
 } search;
 
 /* Evaluates the batch: value = M. */
 static submod_status evaluate(search *s)
 {
-    const double *a = s->rows_are_fg ? s->row : s->column;
-    const double *b = s->rows_are_fg ? s->column : s->row;
-    submod_status status =
-        s->points ? submodi_increments(s->from, s->points, a, b, s->value) : SUBMOD_OK;
+    TRY(submodi_increments(s->from, s->points, s->a, s->b, s->value));
     for (size_t i = 0; i < s->points; i++) {
         s->value[i] -= s->sum[i];
     }
     *s->evaluations += s->points;
-    return status;
+    return SUBMOD_OK;
 }
 
 /* Evaluates the batch, keeps the minimum of each row, and empties it. */
 static submod_status flush(search *s)
 {
     size_t i = 0;
-    TRY(evaluate(s));
-    for (size_t r = 0; r < s->runs; r++) {
-        const run *here = &s->run[r];
-        double best = s->best[here->row];
-        size_t at = s->at[here->row];
-        for (size_t column = here->column; i < here->end; i++, column++) {
-            if (s->value[i] < best) {
-                best = s->value[i];
-                at = column;
+    TRY(s->points ? evaluate(s) : SUBMOD_OK);
+    for (const run *r = s->run; r < s->run + s->runs; r++) {
+        for (size_t column = r->column; i < r->end; i++, column++) {
+            if (s->value[i] < s->best[r->row]) {
+                s->best[r->row] = s->value[i];
+                s->at[r->row] = (uint32_t)column;
             }
         }
-        s->best[here->row] = best;
-        s->at[here->row] = (uint32_t)at;
     }
     s->points = s->runs = 0;
     return SUBMOD_OK;
@@ -81,8 +71,8 @@ static void put(search *s, size_t row, size_t column, size_t count)
     double sum = s->rows->sum[row];
     for (size_t k = 0; k < count; k++) {
         size_t i = s->points + k;
-        s->row[i] = amount;
-        s->column[i] = submodi_amount(s->columns, column + k);
+        s->a[i] = amount;
+        s->b[i] = submodi_amount(s->columns, column + k);
         s->sum[i] = sum + s->columns->sum[column + k];
     }
     s->points += count;
@@ -94,11 +84,9 @@ static submod_status add_row(search *s, size_t row, size_t first, size_t last)
 {
     s->best[row] = INFINITY;
     s->at[row] = (uint32_t)first;
-    while (first <= last) {
-        size_t room = BATCH - s->points;
-        size_t count = last - first + 1 < room ? last - first + 1 : room;
+    for (size_t count; first <= last; first += count) {
+        count = last - first + 1 < BATCH - s->points ? last - first + 1 : BATCH - s->points;
         put(s, row, first, count);
-        first += count;
         if (s->points == BATCH) {
             TRY(flush(s));
         }
@@ -127,78 +115,57 @@ static submod_status find_rows(search *s)
 /* ---- ties ---- */
 
 /* The size of the terms that sum[k] is made of. */
-static double step_size(const submodi_prefix_sums *p, size_t k)
+static double terms_of(const submodi_prefix_sums *p, size_t k)
 {
-    return k ? fabs(p->sum[k] - p->sum[k - 1]) : 0;
+    double size = 0;
+    for (size_t i = 0; i < k; i++) {
+        size += fabs(p->sum[i + 1] - p->sum[i]);
+    }
+    return size;
 }
 
-/* The first (last) row whose best is the minimum, up to rounding. scale: of F. */
-static size_t choose_row(const search *s, int largest, double minimum, double scale)
+/* Finds the first (last) column of a row whose value is at most the ceiling, next to the column of
+ * its minimum. */
+static submod_status choose_column(search *s, size_t row, int largest, double ceiling,
+                                   submodi_lattice_point *found)
 {
-    double size = scale;
-    size_t chosen = 0;
-    size_t column = 0;
-    for (size_t row = 0; row <= s->rows->count; row++) {
-        size += step_size(s->rows, row);
-        for (; column < s->at[row]; column++) {
-            size += step_size(s->columns, column + 1);
-        }
-        if (s->best[row] <= minimum + SUBMODI_ROUNDING * size) {
-            chosen = row;
-            if (!largest) {
-                break;
-            }
-        }
-    }
-    return chosen;
-}
-
-/* The first (last) column of a row whose value is the minimum, up to rounding; *value is its value.
- */
-static submod_status choose_column(search *s, size_t row, int largest, double minimum, double scale,
-                                   size_t *chosen, double *value)
-{
-    double size = scale;
-    for (size_t k = 0; k <= row; k++) {
-        size += step_size(s->rows, k);
-    }
-    *chosen = s->at[row];
-    *value = s->best[row];
-    for (size_t first = 0; first <= s->columns->count; first += BATCH) {
-        size_t left = s->columns->count - first + 1;
-        put(s, row, first, left < BATCH ? left : BATCH);
+    size_t column = largest ? s->at[row] : 0, end = largest ? s->columns->count + 1 : s->at[row];
+    size_t chosen = s->at[row];
+    found->value = s->best[row];
+    for (bool done = false; !done && column < end; column += s->points, s->points = s->runs = 0) {
+        put(s, row, column, end - column < BATCH ? end - column : BATCH);
         TRY(evaluate(s));
-        for (size_t i = 0; i < s->points; i++) {
-            size += step_size(s->columns, first + i);
-            if (s->value[i] <= minimum + SUBMODI_ROUNDING * size) {
-                *chosen = first + i;
-                *value = s->value[i];
-                if (!largest) {
-                    return SUBMOD_OK;
-                }
+        for (size_t i = 0; i < s->points && !done; i++) {
+            if (s->value[i] <= ceiling) {
+                chosen = column + i;
+                found->value = s->value[i];
+                done = !largest;
             }
         }
-        s->points = s->runs = 0;
     }
+    found->fg = row;
+    found->bg = chosen;
     return SUBMOD_OK;
 }
 
+/* Values up to the ceiling count as equal to the minimum. */
 static submod_status search_all(search *s, int largest, submodi_lattice_point *found)
 {
-    TRY(find_rows(s));
-    double minimum = s->best[0], scale;
-    for (size_t row = 1; row <= s->rows->count; row++) {
-        minimum = fmin(minimum, s->best[row]);
-    }
-    double f = submodi_amount(s->rows, s->rows->count) - submodi_amount(s->rows, 0);
+    size_t lowest = 0, row = 0;
+    double scale, f = submodi_amount(s->rows, s->rows->count) - submodi_amount(s->rows, 0);
     double g = submodi_amount(s->columns, s->columns->count) - submodi_amount(s->columns, 0);
-    TRY(submodi_increment_by(s->from, s->rows_are_fg ? f : g, s->rows_are_fg ? g : f, &scale));
-    scale = fabs(scale) + fabs(s->from->value);
-    size_t row = choose_row(s, largest, minimum, scale), column;
-    TRY(choose_column(s, row, largest, minimum, scale, &column, &found->value));
-    found->fg = s->rows_are_fg ? row : column;
-    found->bg = s->rows_are_fg ? column : row;
-    return SUBMOD_OK;
+    TRY(find_rows(s));
+    for (size_t i = 1; i <= s->rows->count; i++) {
+        lowest = s->best[i] < s->best[lowest] ? i : lowest;
+    }
+    TRY(submodi_increment_by(s->from, f, g, &scale));
+    double size = fabs(scale) + fabs(s->from->value) + terms_of(s->rows, lowest) +
+                  terms_of(s->columns, s->at[lowest]);
+    double ceiling = s->best[lowest] + SUBMODI_ROUNDING * size;
+    for (row = largest ? s->rows->count : 0; s->best[row] > ceiling;) {
+        row = largest ? row - 1 : row + 1;
+    }
+    return choose_column(s, row, largest, ceiling, found);
 }
 
 submod_status submodi_monge_minimum(const submodi_increment *from, const submodi_prefix_sums *fg,
@@ -206,20 +173,14 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
                                     submodi_lattice_point *found, uint64_t *evaluations,
                                     submod_work *work)
 {
-    bool rows_are_fg = fg->count <= bg->count;
-    const submodi_prefix_sums *rows = rows_are_fg ? fg : bg;
-    double few_best[FEW];
-    uint32_t few_at[FEW];
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    bool few = rows->count < FEW;
-    search s;
-    s.best = few ? few_best : submodi_work_alloc(w, rows->count + 1, sizeof *s.best);
-    s.at = few ? few_at : submodi_work_alloc(w, rows->count + 1, sizeof *s.at);
+    search s; /* the batch needs no values to begin with */
     s.from = from;
-    s.rows = rows;
-    s.columns = rows_are_fg ? bg : fg;
-    s.rows_are_fg = rows_are_fg;
+    s.rows = fg;
+    s.columns = bg;
+    s.best = submodi_work_alloc(w, fg->count + 1, sizeof *s.best);
+    s.at = submodi_work_alloc(w, fg->count + 1, sizeof *s.at);
     s.evaluations = evaluations;
     s.runs = s.points = 0;
     submod_status status = submodi_work_status(w);
@@ -231,7 +192,84 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 size_t submodi_monge_bytes(size_t n)
 {
     size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
-                submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
+    bool good = submodi_add_size(&bytes, n + 1, sizeof(double)) &&
+                submodi_add_size(&bytes, n + 1, sizeof(uint32_t));
     return good ? bytes : SIZE_MAX;
+}
+
+/* ---- minimisers of set functions ----
+ *
+ * With the rest of a minimiser A fixed, its elements of one label add a concave function of their
+ * weight t, which lies below its tangent. With the tangent's slope m, A holds all of them with z >
+ * m w and none with z < m w, and all or none of those with z = m w are best. */
+
+/* Elements without weight are decided by z. */
+static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
+                                     submod_work *work)
+{
+    size_t left[2] = {0, 0};
+    TRY(p->choose(p, largest, left, work));
+    for (size_t rank = 0; rank < p->count; rank++) {
+        int32_t i = submodi_sorted_index(&p->sorted, rank), e = p->elements[i];
+        bool weighs = !p->weight || p->weight[e] > 0;
+        size_t *of_label = &left[submodi_label(p->foreground, e)];
+        in[i] = weighs ? *of_label > 0 : largest ? p->z[i] >= 0 : p->z[i] > 0;
+        *of_label -= weighs && *of_label > 0;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status sort_and_minimize(submodi_prefix_search *p, uint8_t *const in[2],
+                                       submod_work *w)
+{
+    double *ratio = submodi_work_alloc(w, p->weight ? p->count : 0, sizeof *ratio);
+    TRY(submodi_work_status(w));
+    for (size_t i = 0; p->weight && i < p->count; i++) {
+        double weight = p->weight[p->elements[i]];
+        ratio[i] = weight > 0 ? p->z[i] / weight : 0;
+    }
+    if (submodi_sort_f64(p->weight ? ratio : p->z, p->count, w, &p->sorted) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (int largest = 0; largest < 2; largest++) {
+        TRY(in[largest] ? minimize_sorted(p, largest, in[largest], w) : SUBMOD_OK);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status minimize_after(submodi_prefix_search *p, uint8_t *smallest, uint8_t *largest)
+{
+    uint8_t *const in[2] = {smallest, largest};
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    submod_status status = p->count ? sort_and_minimize(p, in, w) : SUBMOD_OK;
+    submodi_scope_close(&scope);
+    return status;
+}
+
+submod_status submodi_minimize_prefixes(submodi_prefix_search p, const submod_minor *minor,
+                                        const double *z, uint8_t *smallest, uint8_t *largest)
+{
+    submodi_add_weights(p.weight, p.foreground, minor->base, minor->nbase, p.base);
+    p.elements = minor->ground;
+    p.count = minor->nground;
+    p.z = z;
+    return minimize_after(&p, smallest, largest);
+}
+
+submod_status submodi_minimize_prefix_parts(submodi_prefix_search p, const int32_t *order,
+                                            const submodi_part *parts, size_t nparts,
+                                            const double *z, uint8_t *in)
+{
+    size_t done = 0;
+    for (size_t j = 0; j < nparts; j++) {
+        size_t begin = parts[j].begin;
+        submodi_add_weights(p.weight, p.foreground, order + done, begin - done, p.base);
+        done = begin;
+        p.elements = order + begin;
+        p.count = parts[j].end - begin;
+        p.z = z + begin;
+        TRY(minimize_after(&p, in + begin, NULL));
+    }
+    return SUBMOD_OK;
 }

@@ -1,9 +1,11 @@
-/* The minimum of a measure less modular terms, over two nested families of sets: the minimiser of
- * functions of counts. */
+/* Minimisers made of prefixes: of functions of the weights of two labels, foreground and
+ * background, or of one (docs/mathematics.md, section 9). */
 #ifndef SUBMODI_MONGE_H
 #define SUBMODI_MONGE_H
 
 #include "base/internal.h"
+#include "base/sort.h"
+#include "submod/fn_internal.h"
 #include "submod/measure_internal.h"
 
 /* Elements of one label in an order, by the sums over its first k, k = 0 .. count. */
@@ -35,5 +37,52 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 
 /* Returns the scratch memory that it takes for n elements of both labels together. */
 size_t submodi_monge_bytes(size_t n);
+
+/* A function of the weights of both labels, and the minor less z that is minimised. */
+typedef struct submodi_prefix_search {
+    /* Chooses how many elements with weights the smallest or the largest minimiser holds: the first
+     * ones of background and foreground in the order of z / w. */
+    submod_status (*choose)(const struct submodi_prefix_search *p, int largest, size_t chosen[2],
+                            submod_work *work);
+    const void *ctx;
+    const double *weight;       /* NULL means ones */
+    const uint32_t *foreground; /* a bit for each element; NULL means none */
+
+    double base[2]; /* weights of background and foreground in the base */
+    const int32_t *elements;
+    size_t count;
+    const double *z;
+    submodi_sorted sorted; /* by z / w */
+} submodi_prefix_search;
+
+static inline bool submodi_label(const uint32_t *foreground, int32_t e)
+{
+    return foreground && foreground[e >> 5] >> (e & 31) & 1;
+}
+
+/* Adds the weights of a set to those of background and foreground. */
+static inline void submodi_add_weights(const double *weight, const uint32_t *foreground,
+                                       const int32_t *set, size_t k, double sum[2])
+{
+    int64_t of_fg = 0;
+    if (weight) {
+        for (size_t i = 0; i < k; i++) {
+            sum[submodi_label(foreground, set[i])] += weight[set[i]];
+        }
+        return;
+    }
+    for (size_t i = 0; foreground && i < k; i++) {
+        of_fg += submodi_label(foreground, set[i]);
+    }
+    sum[0] += (double)((int64_t)k - of_fg);
+    sum[1] += (double)of_fg;
+}
+
+/* The callbacks minimize and minimize_parts. */
+submod_status submodi_minimize_prefixes(submodi_prefix_search p, const submod_minor *minor,
+                                        const double *z, uint8_t *smallest, uint8_t *largest);
+submod_status submodi_minimize_prefix_parts(submodi_prefix_search p, const int32_t *order,
+                                            const submodi_part *parts, size_t nparts,
+                                            const double *z, uint8_t *in);
 
 #endif
