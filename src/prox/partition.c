@@ -194,12 +194,16 @@ static submod_status descend(submodi_partition *p, submod_work *w)
     for (size_t j = 0; j < p->count; j++) {
         p->first[j] = sort_part(p, &p->parts[j]);
     }
-    TRY(p->oracle->divide(p));
     for (size_t j = 0; j < p->count; j++) {
-        if (p->first[j] == 0 && p->parts[j].by_median) {
-            keep_open(p, &p->parts[j], false);
-        } else if (p->first[j] == 0) {
-            settle(p, &p->parts[j], p->base == p->s);
+        const submodi_open_part *part = &p->parts[j];
+        bool divided = false;
+        if (p->first[j]) {
+            TRY(p->oracle->divide(p, part, p->first[j], &divided));
+        }
+        if (!divided && part->by_median) {
+            keep_open(p, part, false);
+        } else if (!divided) {
+            settle(p, part, p->base == p->s);
         }
     }
     return SUBMOD_OK;
@@ -230,6 +234,7 @@ typedef struct decomposition {
     const submod_fn *fn;
     void *state;
     double *gain, *by_rank;
+    bool stale;          /* the order has changed since the last chain */
     submodi_part *ranks; /* of the open parts */
     uint8_t *in;         /* by rank */
 } decomposition;
@@ -243,6 +248,7 @@ static submod_status chain(decomposition *d)
 {
     const submodi_partition *p = &d->search;
     p->info->oracle_calls++;
+    d->stale = false;
     TRY(submodi_fn_greedy(d->fn, d->state, p->order, d->by_rank));
     for (size_t i = 0; i < p->n; i++) {
         d->gain[p->order[i]] = d->by_rank[i];
@@ -253,8 +259,9 @@ static submod_status chain(decomposition *d)
 /* A cancelled minimiser leaves order and gains as they were. */
 static submod_status minimize(submodi_partition *p, submod_work *work)
 {
-    const decomposition *d = p->ctx;
+    decomposition *d = p->ctx;
     (void)work;
+    d->stale = true;
     for (size_t j = 0; j < p->count; j++) {
         d->ranks[j] = (submodi_part){p->parts[j].begin, p->parts[j].end};
     }
@@ -268,25 +275,18 @@ static submod_status minimize(submodi_partition *p, submod_work *work)
     return status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
 }
 
-static submod_status divide(submodi_partition *p)
+static submod_status divide(submodi_partition *p, const submodi_open_part *part, size_t first,
+                            bool *divided)
 {
-    bool any = false;
-    for (size_t j = 0; j < p->count; j++) {
-        any |= p->first[j] != 0;
+    decomposition *d = p->ctx;
+    submodi_open_part side[2] = {*part, *part};
+    side[0].end = side[1].begin = part->begin + first;
+    if (d->stale) {
+        TRY(chain(d));
     }
-    if (any) {
-        TRY(chain(p->ctx));
-    }
-    for (size_t j = 0; j < p->count; j++) {
-        submodi_open_part side[2] = {p->parts[j], p->parts[j]};
-        if (p->first[j] && !submodi_partition_falls(p, &p->parts[j], p->first[j], 0)) {
-            p->first[j] = 0;
-        } else if (p->first[j]) {
-            size_t size = side[0].end - side[0].begin;
-            side[0].end = side[1].begin = side[0].begin + p->first[j];
-            submodi_partition_open(p, &side[0], size);
-            submodi_partition_open(p, &side[1], size);
-        }
+    *divided = submodi_partition_falls(p, part, first, 0);
+    for (int i = 0; i < 2 && *divided; i++) {
+        submodi_partition_open(p, &side[i], part->end - part->begin);
     }
     return SUBMOD_OK;
 }

@@ -19,9 +19,10 @@ typedef struct submodi_partition_oracle {
     /* Marks in[e] = 1 in all open parts for e in the smallest minimiser of F(S + A) - F(S) - z(A),
      * else 0. */
     submod_status (*minimize)(submodi_partition *p, submod_work *work);
-    /* The first first[j] elements of each open part j now come before its others. If levels fall
-     * from these to those, brings `gain` up to date and opens both; else sets first[j] = 0. */
-    submod_status (*divide)(submodi_partition *p);
+    /* The first elements of a part now come before its others. If u falls from these to those,
+     * sets *divided, brings `gain` up to date and opens both. Called in order. */
+    submod_status (*divide)(submodi_partition *p, const submodi_open_part *part, size_t first,
+                            bool *divided);
 } submodi_partition_oracle;
 
 struct submodi_partition {

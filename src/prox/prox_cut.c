@@ -190,24 +190,18 @@ static void open_components(submodi_cut_prox *c, submodi_open_part part, size_t 
     }
 }
 
-static submod_status divide(submodi_partition *p)
+static submod_status divide(submodi_partition *p, const submodi_open_part *part, size_t first,
+                            bool *divided)
 {
     submodi_cut_prox *c = p->ctx;
-    for (size_t j = 0; j < p->count; j++) {
-        const submodi_open_part *part = &p->parts[j];
-        submodi_open_part side[2] = {*part, *part};
-        side[0].end = side[1].begin = part->begin + p->first[j];
-        if (p->first[j] == 0) {
-            continue;
-        }
-        if (submodi_partition_falls(p, part, p->first[j], weight_between(c, part, p->first[j]))) {
-            c->changes++;
-            separate(c, part, side);
-            open_components(c, side[0], size_of(part));
-            open_components(c, side[1], size_of(part));
-        } else {
-            p->first[j] = 0;
-        }
+    submodi_open_part side[2] = {*part, *part};
+    side[0].end = side[1].begin = part->begin + first;
+    *divided = submodi_partition_falls(p, part, first, weight_between(c, part, first));
+    if (*divided) {
+        c->changes++;
+        separate(c, part, side);
+        open_components(c, side[0], size_of(part));
+        open_components(c, side[1], size_of(part));
     }
     return SUBMOD_OK;
 }
@@ -272,8 +266,8 @@ static int32_t group_of(submodi_cut_prox *c, size_t part)
     return k;
 }
 
-/* Joins two groups. Returns the one that they now are. */
-static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
+/* Joins two groups. */
+static void unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
 {
     int32_t larger = c->size[a] < c->size[b] ? b : a;
     int32_t other = larger == a ? b : a;
@@ -283,7 +277,6 @@ static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
     c->size[larger] += c->size[other];
     c->level[larger] = c->sum[larger] / c->size[larger];
     c->grown[larger] = pass;
-    return larger;
 }
 
 /* Joins the group of v with those that it has a full arc to or from, against the order. In the
@@ -291,7 +284,6 @@ static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
 static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
 {
     const double *u = c->search.u;
-    int32_t mine = group_of(c, c->flow.part[v]);
     bool joined = false;
     for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
         const bool leaves = c->flow.closed[a] == SUBMODI_LEAVES;
@@ -300,10 +292,10 @@ static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
             (pass == 1 && (!leaves || u[v] - u[head] >= -tie))) {
             continue;
         }
-        int32_t other = group_of(c, c->flow.part[head]);
+        int32_t mine = group_of(c, c->flow.part[v]), other = group_of(c, c->flow.part[head]);
         double fall = c->level[mine] - c->level[other];
         if (other != mine && (leaves ? fall : -fall) < -tie) {
-            mine = unite(c, mine, other, pass);
+            unite(c, mine, other, pass);
             joined = true;
         }
     }
@@ -315,8 +307,12 @@ static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
 static bool join_violated(submodi_cut_prox *c, double tie)
 {
     const submodi_partition *p = &c->search;
-    bool any = false, joined = true;
-    for (int32_t pass = 1; joined; pass++) {
+    bool any = false;
+    for (size_t v = 0; v < p->n; v++) {
+        any |= join_at(c, (int32_t)v, tie, 1);
+    }
+    bool joined = any;
+    for (int32_t pass = 2; joined; pass++) {
         joined = false;
         for (size_t k = 0; k < p->settled_count; k++) {
             if (c->grown[group_of(c, k)] + 1 < pass) {
@@ -326,7 +322,6 @@ static bool join_violated(submodi_cut_prox *c, double tie)
                 joined |= join_at(c, p->order[i], tie, pass);
             }
         }
-        any |= joined;
     }
     return any;
 }
@@ -454,6 +449,7 @@ submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut
         allocate_kept(c, w);
     }
     TRY(submodi_flow_start(&c->flow, cut, ROOM, w));
+    c->flow.closed = submodi_work_alloc(w, cut->start[cut->n], sizeof *c->flow.closed);
     c->search.gain = c->flow.cross;
     return submodi_partition_start(&c->search, cut->n, w);
 }
@@ -463,6 +459,7 @@ static void open_first(submodi_cut_prox *c)
 {
     const size_t n = c->cut->n;
     memset(c->flow.part, 0, n * sizeof *c->flow.part);
+    memset(c->flow.closed, SUBMODI_WITHIN, c->cut->start[n]);
     for (size_t v = 0; v < n; v++) {
         c->flow.cross[v] = c->search.s[v] = 0;
     }

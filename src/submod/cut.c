@@ -106,7 +106,8 @@ typedef struct network {
     uint8_t *reached;
 } network;
 
-/* Makes the vertices of a part nodes. Ranks below the part are its base, ranks above it outside. */
+/* Makes the vertices of a part nodes. Ranks below the part are its base, ranks above it outside;
+ * a part of all vertices needs none. */
 static submod_status add_part(network *net, const int32_t *order, const int32_t *rank,
                               submodi_part part, const double *z)
 {
@@ -185,15 +186,16 @@ static submod_status minimize_minor(const submodi_cut *c, const submod_minor *mi
 {
     const submodi_part ground = {0, minor->nground};
     network net;
-    int32_t *rank = submodi_work_alloc(w, c->n, sizeof *rank);
+    size_t ranks = minor->nground < c->n ? c->n : 0;
+    int32_t *rank = submodi_work_alloc(w, ranks, sizeof *rank);
     TRY(submodi_work_status(w));
-    for (size_t v = 0; v < c->n; v++) {
+    for (size_t v = 0; v < ranks; v++) {
         rank[v] = INT32_MAX; /* outside */
     }
     for (size_t i = 0; i < minor->nbase; i++) {
         rank[minor->base[i]] = -1;
     }
-    for (size_t i = 0; i < minor->nground; i++) {
+    for (size_t i = 0; ranks && i < minor->nground; i++) {
         rank[minor->ground[i]] = (int32_t)i;
     }
     TRY(solve(&net, c, minor->ground, rank, &ground, 1, z, w));

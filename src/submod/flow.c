@@ -198,15 +198,14 @@ static submod_status find_scaling(const submodi_cut_flow *f, const demand *d,
 submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, double room,
                                  submod_work *w)
 {
-    size_t n = cut->n, arcs = cut->start[n];
+    size_t n = cut->n;
     *f = (submodi_cut_flow){.cut = cut, .room = room, .net = {.nodes = n, .first = cut->start}};
-    f->net.arcs = submodi_work_alloc(w, arcs, sizeof *f->net.arcs);
+    f->net.arcs = submodi_work_alloc(w, cut->start[n], sizeof *f->net.arcs);
     f->net.excess = submodi_work_alloc(w, n, sizeof *f->net.excess);
     f->part = submodi_work_alloc(w, n, sizeof *f->part);
     f->want = submodi_work_alloc(w, n, sizeof *f->want);
     f->cross = submodi_work_alloc(w, n, sizeof *f->cross);
     f->degree = submodi_work_alloc(w, n, sizeof *f->degree);
-    f->closed = submodi_work_alloc(w, arcs, sizeof *f->closed);
     f->left = submodi_work_alloc(w, n, sizeof *f->left);
     return submodi_work_status(w);
 }
@@ -243,7 +242,6 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
                 residual = submodi_capacity(&scaling, u->out) - flow;
                 f->want[v] += flow;
                 f->degree[v]++;
-                f->closed[a] = SUBMODI_WITHIN;
             } else {
                 arcs[u->opposite].residual = 0;
             }

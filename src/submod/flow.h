@@ -85,7 +85,7 @@ static inline double submodi_from_fixed(const submodi_scaling *scaling, int64_t 
 
 static inline int64_t submodi_capacity(const submodi_scaling *scaling, double weight)
 {
-    return submodi_to_fixed(scaling, fmin(weight, scaling->limit));
+    return submodi_to_fixed(scaling, weight < scaling->limit ? weight : scaling->limit);
 }
 
 /* ---- the flow of a cut ----
@@ -115,7 +115,8 @@ typedef struct submodi_flow_part {
     double used; /* bounds what has flowed through any arc since the scaling was chosen */
 } submodi_flow_part;
 
-/* Takes the memory; `part` and `cross` are the caller's to fill. room: 1 for a single z; with more,
+/* Takes the memory; `part` and `cross` are the caller's to fill, and `closed` to add before an arc
+ * is closed. room: 1 for a single z; with more,
  * the flow can be aimed at several z before it comes near the limit. */
 submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, double room,
                                  submod_work *work);
