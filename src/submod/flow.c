@@ -229,24 +229,27 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
                           size_t count, submodi_scaling scaling, bool keep)
 {
     submodi_arc *arcs = f->net.arcs;
+    const uint32_t id = part->id;
     for (size_t i = 0; i < count; i++) {
         int32_t v = vertices[i];
-        f->want[v] = 0;
-        f->net.excess[v] = 0;
-        f->degree[v] = 0;
-        for (size_t a = f->cut->start[v]; a < f->cut->start[v + 1]; a++) {
+        int64_t want = 0;
+        uint32_t degree = 0;
+        for (size_t a = f->cut->start[v], end = f->cut->start[v + 1]; a < end; a++) {
             const submodi_neighbour *u = &f->cut->neighbours[a];
             int64_t residual = 0;
-            if (f->part[u->vertex] == part->id) {
+            if (f->part[u->vertex] == id) {
                 int64_t flow = keep ? converted(f, &part->scaling, &scaling, a) : 0;
                 residual = submodi_capacity(&scaling, u->out) - flow;
-                f->want[v] += flow;
-                f->degree[v]++;
+                want += flow;
+                degree++;
             } else {
                 arcs[u->opposite].residual = 0;
             }
             arcs[a] = (submodi_arc){residual, u->vertex, u->opposite};
         }
+        f->want[v] = want;
+        f->net.excess[v] = 0;
+        f->degree[v] = degree;
     }
     part->scaling = scaling;
 }
@@ -261,8 +264,8 @@ submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
     TRY(find_scaling(f, &d, &best));
     bool fresh = part->scaling.root == 0;
     bool room = part->used + d.missing <= part->scaling.limit || part->scaling.limit >= heaviest;
-    double finer = fresh ? 0 : pow(best.root / part->scaling.root, 2);
-    if (room && finer >= 0.5 && finer <= COARSE) {
+    double finer = fresh ? 0 : best.root / part->scaling.root; /* its square */
+    if (room && finer * finer >= 0.5 && finer * finer <= COARSE) {
         part->used += d.missing;
     } else {
         bool keep = !fresh && best.limit >= heaviest;
