@@ -1,8 +1,8 @@
-/* Prox of any F with a minimiser, by divide and conquer over the level sets of u.
+/* Prox of any F with a minimiser, by divide and conquer over the level sets of u
+ * (docs/mathematics.md, section 7).
  *
- * {u > alpha} is the smallest minimiser of F(A) - lambda sum over A of (x_i - alpha). The elements
- * stand in an order that is cut into parts; u falls from part to part. If u is constant on a part
- * S1 \ S0, its value can only be
+ * The elements stand in an order that is cut into parts; u falls from part to part. If u is
+ * constant on a part S1 \ S0, its value can only be
  *
  *     alpha = mean x - (F(S1) - F(S0)) / (lambda size).
  *
@@ -28,13 +28,12 @@
 
 enum { LOPSIDED = 8 }; /* lopsided: one side has less than 1 / 8 of the part */
 
-/* An open part has at least two elements, unless n = 1. So there are at most n / 2 + 1 of them. */
+/* An open part has at least two elements. So there are at most n / 2 of them. */
 submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_work *w)
 {
     p->n = n;
     p->order = submodi_work_alloc(w, n, sizeof *p->order);
     p->rank = submodi_work_alloc(w, n, sizeof *p->rank);
-    p->gain = submodi_work_alloc(w, n, sizeof *p->gain);
     p->z = submodi_work_alloc(w, n, sizeof *p->z);
     p->local_x = submodi_work_alloc(w, n, sizeof *p->local_x);
     p->scaled = submodi_work_alloc(w, n, sizeof *p->scaled);
@@ -50,24 +49,17 @@ submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_wor
     return SUBMOD_OK;
 }
 
-/* The mean of a - from: exact where all are equal, however large they are. */
-static double mean_from(double from, const double *a, size_t k)
+/* The mean of a - from over elements: exact where all are equal, however large they are. */
+static double mean_from(double from, const double *a, const int32_t *elements, size_t k)
 {
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
-        sum += a[i] - from;
+        sum += a[elements[i]] - from;
     }
     return sum / (double)k;
 }
 
-/* ---- what to aim at ---- */
-
-static void write_gains(const submodi_partition *p, const submodi_open_part *part, bool base)
-{
-    if (p->oracle->gains) {
-        p->oracle->gains(p, part, base);
-    }
-}
+/* ---- levels to look at ---- */
 
 static void gather_x(submodi_partition *p, const submodi_open_part *part)
 {
@@ -76,17 +68,18 @@ static void gather_x(submodi_partition *p, const submodi_open_part *part)
     }
 }
 
-double submodi_partition_level(submodi_partition *p, const submodi_open_part *part)
+/* Computes z for the mean. Returns alpha. */
+static double aim_at_mean(submodi_partition *p, const submodi_open_part *part)
 {
     size_t k = part->end - part->begin;
     gather_x(p, part);
-    write_gains(p, part, false);
-    return submodi_block_level(k, p->local_x + part->begin, mean_from(0, p->gain + part->begin, k),
-                               p->lambda, p->z + part->begin);
+    return submodi_block_level(k, p->local_x + part->begin,
+                               mean_from(0, p->gain, p->order + part->begin, k), p->lambda,
+                               p->z + part->begin);
 }
 
-/* The same for alpha = the median of x - gain / lambda. If entry m is the median, then z = lambda
- * (x - x_m) + gain_m. */
+/* The same for alpha = the median of x - base / lambda. If entry m is the median, then z = lambda
+ * (x - x_m) + base_m. */
 static submod_status aim_at_median(submodi_partition *p, const submodi_open_part *part,
                                    submod_work *work)
 {
@@ -95,15 +88,14 @@ static submod_status aim_at_median(submodi_partition *p, const submodi_open_part
     submod_work *w = submodi_scope_open(&scope, work);
     size_t k = part->end - part->begin;
     gather_x(p, part);
-    write_gains(p, part, true);
     for (size_t i = part->begin; i < part->end; i++) {
-        p->scaled[i] = p->local_x[i] - p->gain[i] / p->lambda;
+        p->scaled[i] = p->local_x[i] - p->base[p->order[i]] / p->lambda;
     }
     submod_status status = submodi_sort_f64(p->scaled + part->begin, k, w, &sorted);
     if (status == SUBMOD_OK) {
         size_t m = part->begin + (size_t)submodi_sorted_index(&sorted, k / 2);
         for (size_t i = part->begin; i < part->end; i++) {
-            p->z[i] = p->lambda * (p->local_x[i] - p->local_x[m]) + p->gain[m];
+            p->z[i] = p->lambda * (p->local_x[i] - p->local_x[m]) + p->base[p->order[m]];
         }
     }
     submodi_scope_close(&scope);
@@ -119,7 +111,7 @@ static submod_status aim(submodi_partition *p, submod_work *w)
         if (part->by_median) {
             TRY(aim_at_median(p, part, w));
         } else {
-            (void)submodi_partition_level(p, part);
+            (void)aim_at_mean(p, part);
         }
         if (!submodi_all_finite(p->z + part->begin, k)) {
             return submodi_fail(SUBMOD_ENUMERIC, "lambda x overflows");
@@ -131,11 +123,19 @@ static submod_status aim(submodi_partition *p, submod_work *w)
     return SUBMOD_OK;
 }
 
-/* ---- what comes of it ---- */
+/* ---- divisions ---- */
 
-static void settle(submodi_partition *p, const submodi_open_part *part)
+static void settle(submodi_partition *p, const submodi_open_part *part, bool keep_base)
 {
-    p->oracle->settle(p, part, submodi_partition_level(p, part));
+    double alpha = aim_at_mean(p, part);
+    for (size_t i = part->begin; i < part->end; i++) {
+        int32_t e = p->order[i];
+        p->u[e] = alpha;
+        p->s[e] = keep_base ? p->base[e] : p->z[i];
+    }
+    if (p->settled) {
+        p->settled[p->settled_count++] = *part;
+    }
 }
 
 static void keep_open(submodi_partition *p, const submodi_open_part *part, bool by_median)
@@ -144,22 +144,14 @@ static void keep_open(submodi_partition *p, const submodi_open_part *part, bool 
     p->next[p->next_count++].by_median = by_median;
 }
 
-/* Single elements are settled at once. */
-void submodi_partition_open(submodi_partition *p, submodi_open_part part, size_t size)
+/* Single elements are settled at once: z is their gain. */
+void submodi_partition_open(submodi_partition *p, const submodi_open_part *part, size_t size)
 {
-    while (part.begin < part.end) {
-        submodi_open_part component = part;
-        if (p->oracle->component) {
-            component = p->oracle->component(p, &part);
-        } else {
-            part.begin = part.end;
-        }
-        size_t k = component.end - component.begin;
-        if (k == 1) {
-            settle(p, &component);
-        } else {
-            keep_open(p, &component, !p->means_only && size - k < size / LOPSIDED);
-        }
+    size_t k = part->end - part->begin;
+    if (k == 1) {
+        settle(p, part, false);
+    } else {
+        keep_open(p, part, !p->means_only && size - k < size / LOPSIDED);
     }
 }
 
@@ -183,93 +175,68 @@ static size_t sort_part(submodi_partition *p, const submodi_open_part *part)
     return front == part->end ? 0 : front - part->begin;
 }
 
-/* Whether alpha falls from the first side of a division to the second, as it must. */
-static bool falls(submodi_partition *p, const submodi_open_part *part, size_t first)
+bool submodi_partition_falls(const submodi_partition *p, const submodi_open_part *part,
+                             size_t first, double between)
 {
-    const double *x = p->local_x + part->begin;
-    const double *g = p->gain + part->begin;
+    const int32_t *mine = p->order + part->begin;
     size_t others = part->end - part->begin - first;
-    double between = p->oracle->between ? p->oracle->between(p, part, first) : 0;
-    gather_x(p, part);
-    write_gains(p, part, false);
-    double apart = mean_from(x[0], x, first) - mean_from(x[0], x + first, others);
-    double rise = mean_from(0, g, first) - mean_from(0, g + first, others);
+    double x = p->x[*mine];
+    double apart = mean_from(x, p->x, mine, first) - mean_from(x, p->x, mine + first, others);
+    double rise = mean_from(0, p->gain, mine, first) - mean_from(0, p->gain, mine + first, others);
     return p->lambda * apart > rise + (between / (double)first + between / (double)others);
 }
 
-static void divide(submodi_partition *p, const submodi_open_part *part, size_t first)
-{
-    submodi_open_part side[2] = {*part, *part};
-    side[0].end = side[1].begin = part->begin + first;
-    if (p->oracle->divide) {
-        p->oracle->divide(p, part, side);
-    }
-    submodi_partition_open(p, side[0], part->end - part->begin);
-    submodi_partition_open(p, side[1], part->end - part->begin);
-}
-
-/* Decides what becomes of each part: two new parts, one more look, or settled. */
-static void sort_out(submodi_partition *p)
-{
-    for (size_t j = 0; j < p->count; j++) {
-        const submodi_open_part *part = &p->parts[j];
-        if (p->first[j] && falls(p, part, p->first[j])) {
-            divide(p, part, p->first[j]);
-        } else if (part->by_median) {
-            keep_open(p, part, false);
-        } else {
-            settle(p, part);
-        }
-    }
-}
-
-/* Turns to the parts that were kept open. */
-static void turn_to_next(submodi_partition *p)
-{
-    submodi_open_part *parts = p->parts;
-    p->parts = p->next;
-    p->count = p->next_count;
-    p->next = parts;
-    p->next_count = 0;
-}
-
-/* One look at every open part. */
+/* One look at every open part, which is divided, looked at once more, or settled. */
 static submod_status descend(submodi_partition *p, submod_work *w)
 {
-    bool any = false;
     TRY(aim(p, w));
     TRY(p->oracle->minimize(p, w));
     for (size_t j = 0; j < p->count; j++) {
         p->first[j] = sort_part(p, &p->parts[j]);
-        any |= p->first[j] != 0;
     }
-    if (any && p->oracle->reordered) {
-        TRY(p->oracle->reordered(p));
+    for (size_t j = 0; j < p->count; j++) {
+        const submodi_open_part *part = &p->parts[j];
+        bool divided = false;
+        if (p->first[j]) {
+            TRY(p->oracle->divide(p, part, p->first[j], &divided));
+        }
+        if (!divided && part->by_median) {
+            keep_open(p, part, false);
+        } else if (!divided) {
+            settle(p, part, p->base == p->s);
+        }
     }
-    sort_out(p);
-    turn_to_next(p);
     return SUBMOD_OK;
 }
 
 submod_status submodi_partition_run(submodi_partition *p, submod_work *w)
 {
-    turn_to_next(p);
-    while (p->count) {
-        TRY(submodi_stop(p->deadline));
-        TRY(descend(p, w));
+    submod_status status = SUBMOD_OK;
+    while (p->next_count && status == SUBMOD_OK) {
+        submodi_open_part *parts = p->parts;
+        p->parts = p->next;
+        p->count = p->next_count;
+        p->next = parts;
+        p->next_count = 0;
+        status = submodi_stop(p->deadline);
+        status = status ? status : descend(p, w);
     }
-    return SUBMOD_OK;
+    for (size_t j = 0; status > 0 && j < p->count; j++) {
+        settle(p, &p->parts[j], true);
+    }
+    return status;
 }
 
 /* ---- any F: one chain along the new order gives the gains of all parts ---- */
 
 typedef struct decomposition {
     submodi_partition search;
-    const submodi_prox_problem *problem;
+    const submod_fn *fn;
     void *state;
+    double *gain, *by_rank;
+    bool stale;          /* the order has changed since the last chain */
     submodi_part *ranks; /* of the open parts */
     uint8_t *in;         /* by rank */
-    double *u, *s;
 } decomposition;
 
 bool submodi_can_decompose(const submod_fn *fn)
@@ -277,23 +244,29 @@ bool submodi_can_decompose(const submod_fn *fn)
     return fn->ops.minimize != NULL;
 }
 
-static submod_status chain(submodi_partition *p)
+static submod_status chain(decomposition *d)
 {
-    const decomposition *d = p->ctx;
+    const submodi_partition *p = &d->search;
     p->info->oracle_calls++;
-    return submodi_fn_greedy(d->problem->fn, d->state, p->order, p->gain);
+    d->stale = false;
+    TRY(submodi_fn_greedy(d->fn, d->state, p->order, d->by_rank));
+    for (size_t i = 0; i < p->n; i++) {
+        d->gain[p->order[i]] = d->by_rank[i];
+    }
+    return SUBMOD_OK;
 }
 
 /* A cancelled minimiser leaves order and gains as they were. */
 static submod_status minimize(submodi_partition *p, submod_work *work)
 {
-    const decomposition *d = p->ctx;
+    decomposition *d = p->ctx;
     (void)work;
+    d->stale = true;
     for (size_t j = 0; j < p->count; j++) {
         d->ranks[j] = (submodi_part){p->parts[j].begin, p->parts[j].end};
     }
-    submod_status status = submodi_fn_minimize_parts(d->problem->fn, p->order, p->rank, d->ranks,
-                                                     p->count, p->z, d->in);
+    submod_status status =
+        submodi_fn_minimize_parts(d->fn, p->order, p->rank, d->ranks, p->count, p->z, d->in);
     for (size_t j = 0; status == SUBMOD_OK && j < p->count; j++) {
         for (size_t i = p->parts[j].begin; i < p->parts[j].end; i++) {
             p->in[p->order[i]] = d->in[i];
@@ -302,48 +275,38 @@ static submod_status minimize(submodi_partition *p, submod_work *work)
     return status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
 }
 
-static void write_part(submodi_partition *p, const submodi_open_part *part, double alpha)
+static submod_status divide(submodi_partition *p, const submodi_open_part *part, size_t first,
+                            bool *divided)
 {
-    const decomposition *d = p->ctx;
-    for (size_t i = part->begin; i < part->end; i++) {
-        d->u[p->order[i]] = alpha;
-        d->s[p->order[i]] = p->z[i];
+    decomposition *d = p->ctx;
+    submodi_open_part side[2] = {*part, *part};
+    side[0].end = side[1].begin = part->begin + first;
+    if (d->stale) {
+        TRY(chain(d));
     }
-}
-
-static const submodi_partition_oracle any_function = {
-    .minimize = minimize, .reordered = chain, .settle = write_part};
-
-/* What an early end leaves: the best u for the present order, and the gains along it. */
-static submod_status write_order(decomposition *d, submod_work *w)
-{
-    submodi_partition *p = &d->search;
-    submodi_pool *pools = submodi_work_alloc(w, p->n, sizeof *pools);
-    TRY(submodi_work_status(w));
-    gather_x(p, &(submodi_open_part){.end = p->n});
-    submodi_isotonic(p->n, p->local_x, p->gain, p->lambda, pools, p->local_x, p->z);
-    for (size_t i = 0; i < p->n; i++) {
-        d->u[p->order[i]] = p->local_x[i];
-        d->s[p->order[i]] = p->gain[i];
+    *divided = submodi_partition_falls(p, part, first, 0);
+    for (int i = 0; i < 2 && *divided; i++) {
+        submodi_partition_open(p, &side[i], part->end - part->begin);
     }
     return SUBMOD_OK;
 }
 
+static const submodi_partition_oracle any_function = {.minimize = minimize, .divide = divide};
+
 static submod_status solve(decomposition *d, submod_work *w)
 {
     submodi_partition *p = &d->search;
-    size_t n = d->problem->fn->n;
-    d->state = submodi_work_alloc(w, submodi_fn_state_size(d->problem->fn), 1);
+    size_t n = d->fn->n;
+    d->state = submodi_work_alloc(w, submodi_fn_state_size(d->fn), 1);
     d->ranks = submodi_work_alloc(w, n / 2 + 1, sizeof *d->ranks);
     d->in = submodi_work_alloc(w, n, sizeof *d->in);
+    d->gain = submodi_work_alloc(w, n, sizeof *d->gain);
+    d->by_rank = submodi_work_alloc(w, n, sizeof *d->by_rank);
     TRY(submodi_partition_start(p, n, w));
-    TRY(chain(p));
-    submodi_partition_open(p, (submodi_open_part){.end = n}, SIZE_MAX);
-    submod_status status = submodi_partition_run(p, w);
-    if (status > 0) {
-        TRY(write_order(d, w));
-    }
-    return status;
+    p->gain = p->base = d->gain;
+    TRY(chain(d));
+    submodi_partition_open(p, &(submodi_open_part){.end = n}, SIZE_MAX);
+    return submodi_partition_run(p, w);
 }
 
 submod_status submodi_prox_decompose(const submodi_prox_problem *p, double *u, double *s,
@@ -356,10 +319,10 @@ submod_status submodi_prox_decompose(const submodi_prox_problem *p, double *u, d
                                   .x = p->x,
                                   .lambda = p->lambda,
                                   .deadline = submodi_deadline(p->settings->time_limit),
-                                  .info = info},
-                       .problem = p,
-                       .u = u,
-                       .s = s};
+                                  .info = info,
+                                  .u = u,
+                                  .s = s},
+                       .fn = p->fn};
     submod_status status = solve(&d, w);
     submodi_scope_close(&scope);
     return status;

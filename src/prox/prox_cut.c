@@ -4,8 +4,7 @@
  * Within a part, A -> F(S + A) - F(S) - z(A), S all that comes before, is the cut within the part
  * less (z - cross)(A): its minimisers are those of a maximal flow with the excess z - cross. A new
  * z changes the excess only. When a part is divided into a minimiser A and the rest, the arcs from
- * A to the rest are full and nothing flows back: they are closed, and their weights go into
- * `cross`. So the flow within the parts and `cross` together are a base at any time.
+ * A to the rest are full and nothing flows back: they are closed.
  *
  * Cost: the flows; 512^2 pixels take some 20 to 30 sweeps, of which the first few matter, and a few
  * for an x close by. */
@@ -18,211 +17,47 @@
 #include "base/internal.h"
 #include "base/sums.h"
 
-/* Arcs between parts are full and closed; the opposite arc is empty. */
-enum { WITHIN, LEAVES, ENTERS };
-
 /* In a part more vertices give than take, or not. */
 enum { GIVE = 1, TAKE = 2 };
 
-/* A part gets a new scaling when its numbers have become this much smaller. */
-static const double COARSE = 256;
-
-/* The limit of weights, as a multiple of the sum of |z - cross|: several looks can be had before
- * half of it has been used. */
-static const double ROOM = 8;
-
 /* Levels whose difference is below this times the largest one count as equal. */
 static const double TIE = 1e-13;
+
+/* Flows can be aimed at several z before half of their limit has been used. */
+static const double ROOM = 8;
 
 static size_t size_of(const submodi_open_part *part)
 {
     return part->end - part->begin;
 }
 
-/* ---- the flow ---- */
-
-static inline int64_t flow_of(const submodi_cut_prox *c, const submodi_scaling *scaling, size_t a)
-{
-    return submodi_capacity(scaling, c->cut->neighbours[a].out) - c->net.arcs[a].residual;
-}
-
-/* What flows through an arc, which may have been closed. */
-static inline double amount_of(const submodi_cut_prox *c, const submodi_scaling *scaling, size_t a)
-{
-    switch (c->closed[a]) {
-    case LEAVES: return c->cut->neighbours[a].out;
-    case ENTERS: return -c->cut->neighbours[a].in;
-    default: return submodi_from_fixed(scaling, flow_of(c, scaling, a));
-    }
-}
-
-/* What flows out of the vertex, to other parts and within its own: a base of the cut function. */
-static inline double base_of(const submodi_cut_prox *c, const submodi_open_part *part, int32_t v)
-{
-    return c->cross[v] + submodi_from_fixed(&part->scaling, c->want[v] - c->net.excess[v]);
-}
-
-/* Changes the scaling of a part, whose vertices come from parts old[label[v]], or all from old[0].
- * The flow within it is kept, or dropped. */
-static void rescale(submodi_cut_prox *c, submodi_open_part *part, const submodi_open_part *old,
-                    const int32_t *label, submodi_scaling scaling, bool keep)
-{
-    const int32_t *order = c->search.order;
-    for (size_t i = part->begin; i < part->end; i++) {
-        c->want[order[i]] = 0;
-        c->net.excess[order[i]] = 0;
-    }
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = order[i];
-        const submodi_scaling *from = &old[label ? label[v] : 0].scaling;
-        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            const submodi_neighbour *u = &c->cut->neighbours[a];
-            if (c->part[u->vertex] != part->id || u->opposite < a) {
-                continue;
-            }
-            int64_t out = submodi_capacity(&scaling, u->out);
-            int64_t in = submodi_capacity(&scaling, u->in);
-            int64_t flow = submodi_to_fixed(&scaling, keep ? amount_of(c, from, a) : 0);
-            flow = flow > out ? out : (flow < -in ? -in : flow);
-            c->net.arcs[a].residual = out - flow;
-            c->net.arcs[u->opposite].residual = in + flow;
-            c->closed[a] = c->closed[u->opposite] = WITHIN;
-            c->want[v] += flow;
-            c->want[u->vertex] -= flow;
-        }
-    }
-    part->scaling = scaling;
-}
-
-/* Chooses a new scaling if z - cross no longer fits into the present one, or has become too small
- * for it, or if the part was joined from old[label[v]]. A flow that came near its limit, where
- * weights are larger than that, is dropped. Returns SUBMOD_ENUMERIC if z or the weights are too
- * large. */
-static submod_status fit(submodi_cut_prox *c, submodi_open_part *part, const double *z,
-                         const submodi_open_part *old, const int32_t *label)
-{
-    submodi_excesses wanted = {0};
-    submodi_scaling best;
-    double missing = 0; /* what the flow that is there leaves of it */
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = c->search.order[i];
-        double flow = submodi_from_fixed(&part->scaling, c->want[v] - c->net.excess[v]);
-        submodi_add_excess(&wanted, v, z[i] - c->cross[v]);
-        missing += fabs(z[i] - c->cross[v] - flow);
-    }
-    if (!isfinite(wanted.largest)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "lambda x overflows");
-    }
-    missing = label ? wanted.sum : missing;
-    TRY(submodi_find_scaling(c->cut, &wanted, ROOM, &best));
-    double heaviest = c->cut->heaviest;
-    double ratio = best.root / part->scaling.root; /* finer by its square */
-    bool room = part->used + missing <= part->scaling.limit || part->scaling.limit >= heaviest;
-    if (!label && room && ratio * ratio >= 0.5 && ratio * ratio <= COARSE) {
-        part->used += missing;
-        return SUBMOD_OK;
-    }
-    bool keep = best.limit >= heaviest;
-    rescale(c, part, old, label, best, keep);
-    part->used = keep ? missing : wanted.sum;
-    return SUBMOD_OK;
-}
-
-/* Makes the excess of each vertex of a part what z leaves beside `cross` and the flow. */
-static submod_status aim_part(submodi_cut_prox *c, submodi_open_part *part, const double *z)
-{
-    const submodi_open_part old = *part;
-    TRY(fit(c, part, z, &old, NULL));
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = c->search.order[i];
-        int64_t flow = c->want[v] - c->net.excess[v];
-        c->want[v] = submodi_to_fixed(&part->scaling, z[i] - c->cross[v]);
-        c->net.excess[v] = c->want[v] - flow;
-    }
-    return SUBMOD_OK;
-}
-
-/* Closes the arcs between a and its opposite; v, the tail of a, comes before. */
-static void close(submodi_cut_prox *c, const submodi_open_part *part, int32_t v, size_t a)
-{
-    const submodi_neighbour *u = &c->cut->neighbours[a];
-    int64_t flow = flow_of(c, &part->scaling, a);
-    c->want[v] -= flow;
-    c->want[u->vertex] += flow;
-    c->cross[v] += u->out;
-    c->cross[u->vertex] -= u->out;
-    c->degree[v]--;
-    c->degree[u->vertex]--;
-    c->net.arcs[a].residual = 0;
-    c->net.arcs[u->opposite].residual = 0;
-    c->closed[a] = LEAVES;
-    c->closed[u->opposite] = ENTERS;
-}
-
-/* Takes the closed arcs among the vertices of a part out of `cross`. */
-static void reopen(submodi_cut_prox *c, const submodi_open_part *part)
-{
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = c->search.order[i];
-        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            const submodi_neighbour *u = &c->cut->neighbours[a];
-            if (c->closed[a] == LEAVES && c->part[u->vertex] == part->id) {
-                c->cross[v] -= u->out;
-                c->cross[u->vertex] += u->out;
-                c->degree[v]++;
-                c->degree[u->vertex]++;
-            }
-        }
-    }
-}
-
 /* ---- the oracle of the partition ---- */
 
-static void gains(const submodi_partition *p, const submodi_open_part *part, bool base)
-{
-    const submodi_cut_prox *c = p->ctx;
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = p->order[i];
-        p->gain[i] = base ? base_of(c, part, v) : c->cross[v];
-    }
-}
-
-static bool more_give(const submodi_network *net, const int32_t *nodes, size_t count)
-{
-    size_t givers = 0;
-    size_t takers = 0;
-    for (size_t i = 0; i < count; i++) {
-        givers += net->excess[nodes[i]] > 0;
-        takers += net->excess[nodes[i]] < 0;
-    }
-    return givers > takers;
-}
-
-/* Aims at z in all open parts and solves their trees. Marks the vertices that need a general flow:
- * whether more of their part give than take, or not. */
-static submod_status aim(submodi_cut_prox *c)
+/* Aims at z in an open part and solves its trees. Marks its vertices if they need a general flow:
+ * whether more of them give than take, or not. */
+static submod_status aim(submodi_cut_prox *c, submodi_open_part *part)
 {
     submodi_partition *p = &c->search;
-    for (size_t j = 0; j < p->count; j++) {
-        submodi_open_part *part = &p->parts[j];
-        const int32_t *vertices = p->order + part->begin;
-        size_t k = part->end - part->begin;
-        TRY(aim_part(c, part, p->z));
-        for (size_t i = 0; i < k; i++) {
-            c->limit[vertices[i]] = c->degree[vertices[i]];
-        }
-        bool left = submodi_prune(&c->net, vertices, k, c->limit, p->rest) > 0;
-        uint8_t kind = !left ? 0 : more_give(&c->net, vertices, k) ? GIVE : TAKE;
-        for (size_t i = 0; i < k; i++) {
-            p->in[vertices[i]] = kind;
-        }
+    submodi_cut_flow *f = &c->flow;
+    const int32_t *vertices = p->order + part->begin;
+    const size_t k = size_of(part);
+    size_t givers = 0, takers = 0;
+    TRY(submodi_flow_aim(f, &part->flow, vertices, k, p->z + part->begin));
+    bool general = submodi_prune(&f->net, vertices, k, f->degree, f->left, p->rest) > 0;
+    for (size_t i = 0; i < k; i++) {
+        givers += f->net.excess[vertices[i]] > 0;
+        takers += f->net.excess[vertices[i]] < 0;
+    }
+    uint8_t kind = !general ? 0 : (givers > takers ? GIVE : TAKE);
+    for (size_t i = 0; i < k; i++) {
+        p->in[vertices[i]] = kind;
     }
     return SUBMOD_OK;
 }
 
-/* Lists the vertices that are marked so: where many are open, ascending, since neighbours are close
- * in memory. */
-static size_t list_nodes(submodi_cut_prox *c, uint8_t kind, bool many)
+/* Makes the flow maximal among the vertices that are marked so. Where many are open they are listed
+ * ascending, since neighbours are close in memory. */
+static submod_status make_maximal(submodi_cut_prox *c, uint8_t kind, bool many, submod_work *w)
 {
     const submodi_partition *p = &c->search;
     size_t nodes = 0;
@@ -236,77 +71,80 @@ static size_t list_nodes(submodi_cut_prox *c, uint8_t kind, bool many)
             nodes += p->in[p->order[i]] == kind;
         }
     }
-    return nodes;
-}
-
-static submod_status make_maximal(submodi_cut_prox *c, uint8_t kind, bool many, submod_work *w)
-{
-    size_t nodes = list_nodes(c, kind, many);
     if (nodes == 0) {
         return SUBMOD_OK;
     }
-    submod_status status = submodi_max_flow(&c->net, c->nodes, nodes, SUBMODI_VISITS_WARM, w);
+    submod_status status = submodi_max_flow(&c->flow.net, c->nodes, nodes, SUBMODI_VISITS_WARM, w);
     status = status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
     return status == SUBMOD_ENOMEM ? submodi_out_of_memory() : status;
 }
 
-/* A flow that is cancelled leaves a base all the same. */
+/* A flow that is cancelled leaves s as it was, a base. */
 static submod_status minimize(submodi_partition *p, submod_work *w)
 {
     submodi_cut_prox *c = p->ctx;
     size_t open = 0;
     for (size_t j = 0; j < p->count; j++) {
-        open += p->parts[j].end - p->parts[j].begin;
+        open += size_of(&p->parts[j]);
     }
     bool many = 8 * open > p->n;
     if (many) {
         memset(p->in, 0, p->n);
     }
-    TRY(aim(c));
+    for (size_t j = 0; j < p->count; j++) {
+        TRY(aim(c, &p->parts[j]));
+    }
     TRY(make_maximal(c, GIVE, many, w));
     TRY(make_maximal(c, TAKE, many, w));
     for (size_t j = 0; j < p->count; j++) {
         const submodi_open_part *part = &p->parts[j];
-        submodi_reach(&c->net, p->order + part->begin, part->end - part->begin, false,
+        submodi_reach(&c->flow.net, p->order + part->begin, size_of(part), false,
                       SUBMODI_FLOW_NOISE, p->in, p->rest);
+        for (size_t i = part->begin; i < part->end; i++) {
+            p->s[p->order[i]] = submodi_flow_base(&c->flow, &part->flow, p->order[i]);
+        }
     }
     return SUBMOD_OK;
 }
 
-/* The weight of the arcs from the first vertices of a part, those with in = 1, to its others. */
-static double between(const submodi_partition *p, const submodi_open_part *part, size_t first)
+/* Returns the weight of the arcs from the first vertices of a part, those with in = 1, to its
+ * others. */
+static double weight_between(const submodi_cut_prox *c, const submodi_open_part *part, size_t first)
 {
-    const submodi_cut_prox *c = p->ctx;
+    const submodi_partition *p = &c->search;
     double weight = 0;
     size_t middle = part->begin + first;
     bool fewer = first <= part->end - middle; /* look from the smaller side */
     for (size_t i = fewer ? part->begin : middle; i < (fewer ? middle : part->end); i++) {
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            if (c->closed[a] == WITHIN && p->in[c->net.arcs[a].head] != p->in[v]) {
-                weight += fewer ? c->cut->neighbours[a].out : c->cut->neighbours[a].in;
+            const submodi_neighbour *u = &c->cut->neighbours[a];
+            if (c->flow.closed[a] == SUBMODI_WITHIN && p->in[u->vertex] != p->in[v]) {
+                weight += fewer ? u->out : u->in;
             }
         }
     }
     return weight;
 }
 
-static void divide(submodi_partition *p, const submodi_open_part *part, submodi_open_part side[2])
+/* Gives the smaller side of a part an id of its own and closes the arcs between the sides. */
+static void separate(submodi_cut_prox *c, const submodi_open_part *part, submodi_open_part side[2])
 {
-    submodi_cut_prox *c = p->ctx;
+    const int32_t *order = c->search.order;
+    submodi_cut_flow *f = &c->flow;
     bool fewer = size_of(&side[0]) <= size_of(&side[1]);
     submodi_open_part *moved = &side[fewer ? 0 : 1];
-    c->changes++;
-    moved->id = c->ids++;
+    moved->flow.id = c->ids++;
     for (size_t i = moved->begin; i < moved->end; i++) {
-        c->part[p->order[i]] = moved->id;
+        f->part[order[i]] = moved->flow.id;
     }
     for (size_t i = moved->begin; i < moved->end; i++) {
-        int32_t v = p->order[i];
+        int32_t v = order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            const submodi_arc *arc = &c->net.arcs[a];
-            if (c->closed[a] == WITHIN && c->part[arc->head] == part->id) {
-                close(c, part, fewer ? v : arc->head, fewer ? a : arc->opposite);
+            const submodi_arc *arc = &f->net.arcs[a];
+            if (f->closed[a] == SUBMODI_WITHIN && f->part[arc->head] == part->flow.id) {
+                submodi_flow_close(f, &part->flow.scaling, fewer ? v : arc->head,
+                                   fewer ? a : arc->opposite);
             }
         }
     }
@@ -318,21 +156,22 @@ static void put(submodi_partition *p, size_t rank, int32_t v)
     p->rank[v] = (int32_t)rank;
 }
 
-/* Breadth-first search; the order is its queue. */
-static submodi_open_part component(submodi_partition *p, submodi_open_part *part)
+/* Moves a vertex and all that are connected to it to the front of a part, by breadth-first search;
+ * the order is its queue. Returns these as a part of their own; the rest remains. */
+static submodi_open_part component(submodi_cut_prox *c, submodi_open_part *part)
 {
-    submodi_cut_prox *c = p->ctx;
-    const uint32_t id = part->id;
+    submodi_partition *p = &c->search;
+    uint32_t *id = c->flow.part;
     submodi_open_part found = *part;
-    found.id = c->ids++;
+    found.flow.id = c->ids++;
     found.end = part->begin + 1;
-    c->part[p->order[part->begin]] = found.id;
+    id[p->order[part->begin]] = found.flow.id;
     for (size_t i = found.begin; i < found.end; i++) {
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            int32_t u = c->net.arcs[a].head;
-            if (c->part[u] == id) {
-                c->part[u] = found.id;
+            int32_t u = c->cut->neighbours[a].vertex;
+            if (id[u] == part->flow.id) {
+                id[u] = found.flow.id;
                 put(p, (size_t)p->rank[u], p->order[found.end]);
                 put(p, found.end++, u);
             }
@@ -342,39 +181,32 @@ static submodi_open_part component(submodi_partition *p, submodi_open_part *part
     return found;
 }
 
-/* Keeps the part for another call, in a free place. */
-static void keep_part(submodi_cut_prox *c, const submodi_open_part *part)
+/* Opens the components of a part that came from one of this size. */
+static void open_components(submodi_cut_prox *c, submodi_open_part part, size_t size)
 {
-    size_t k = c->free_count ? (size_t)c->free[--c->free_count] : c->count++;
-    double cross = 0;
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = c->search.order[i];
-        cross += c->cross[v];
-        c->label[v] = (int32_t)k;
+    while (part.begin < part.end) {
+        const submodi_open_part found = component(c, &part);
+        submodi_partition_open(&c->search, &found, size);
     }
-    c->part_cross[k] = cross;
-    c->parts[k] = *part;
 }
 
-static void settle(submodi_partition *p, const submodi_open_part *part, double alpha)
+static submod_status divide(submodi_partition *p, const submodi_open_part *part, size_t first,
+                            bool *divided)
 {
     submodi_cut_prox *c = p->ctx;
-    for (size_t i = part->begin; i < part->end; i++) {
-        int32_t v = p->order[i];
-        c->u[v] = alpha;
-        c->s[v] = base_of(c, part, v);
+    submodi_open_part side[2] = {*part, *part};
+    side[0].end = side[1].begin = part->begin + first;
+    *divided = submodi_partition_falls(p, part, first, weight_between(c, part, first));
+    if (*divided) {
+        c->changes++;
+        separate(c, part, side);
+        open_components(c, side[0], size_of(part));
+        open_components(c, side[1], size_of(part));
     }
-    if (c->kept) {
-        keep_part(c, part);
-    }
+    return SUBMOD_OK;
 }
 
-static const submodi_partition_oracle by_flow = {.gains = gains,
-                                                 .minimize = minimize,
-                                                 .between = between,
-                                                 .divide = divide,
-                                                 .component = component,
-                                                 .settle = settle};
+static const submodi_partition_oracle by_flow = {.minimize = minimize, .divide = divide};
 
 /* ---- joining parts ----
  *
@@ -383,13 +215,20 @@ static const submodi_partition_oracle by_flow = {.gains = gains,
  * alone, without any flow. Then all parts are looked at again, with the flow that they have. If
  * what was divided once more is in order, too, u is exact; else another round follows. */
 
-static int32_t find(int32_t *root, int32_t k)
+/* Makes each part's index its id, and sums cross over the parts. */
+static void number_parts(submodi_cut_prox *c)
 {
-    while (root[k] != k) {
-        root[k] = root[root[k]];
-        k = root[k];
+    submodi_partition *p = &c->search;
+    for (size_t k = 0; k < p->settled_count; k++) {
+        submodi_open_part *part = &p->settled[k];
+        part->flow.id = (uint32_t)k;
+        c->part_cross[k] = 0;
+        for (size_t i = part->begin; i < part->end; i++) {
+            c->flow.part[p->order[i]] = (uint32_t)k;
+            c->part_cross[k] += c->flow.cross[p->order[i]];
+        }
     }
-    return k;
+    c->ids = (uint32_t)p->settled_count;
 }
 
 /* Computes the levels of the parts for the present x, each a group of its own, and u from them.
@@ -398,27 +237,37 @@ static double measure_levels(submodi_cut_prox *c)
 {
     const submodi_partition *p = &c->search;
     double largest = 0;
-    for (size_t k = 0; k < c->count; k++) {
-        const submodi_open_part *part = &c->parts[k];
+    for (size_t k = 0; k < p->settled_count; k++) {
+        const submodi_open_part *part = &p->settled[k];
         double sum = 0;
         for (size_t i = part->begin; i < part->end; i++) {
             sum += p->x[p->order[i]];
         }
         c->sum[k] = sum - c->part_cross[k] / p->lambda;
         c->size[k] = (int32_t)size_of(part);
-        c->level[k] = c->size[k] ? c->sum[k] / c->size[k] : 0;
+        c->level[k] = c->sum[k] / c->size[k];
         c->root[k] = (int32_t)k;
         c->grown[k] = 0;
         for (size_t i = part->begin; i < part->end; i++) {
-            c->u[p->order[i]] = c->level[k];
+            p->u[p->order[i]] = c->level[k];
         }
         largest = fmax(largest, fabs(c->level[k]));
     }
     return largest;
 }
 
-/* Joins two groups. Returns the one that they now are. */
-static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
+static int32_t group_of(submodi_cut_prox *c, size_t part)
+{
+    int32_t k = (int32_t)part;
+    while (c->root[k] != k) {
+        c->root[k] = c->root[c->root[k]];
+        k = c->root[k];
+    }
+    return k;
+}
+
+/* Joins two groups. */
+static void unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
 {
     int32_t larger = c->size[a] < c->size[b] ? b : a;
     int32_t other = larger == a ? b : a;
@@ -428,43 +277,26 @@ static int32_t unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
     c->size[larger] += c->size[other];
     c->level[larger] = c->sum[larger] / c->size[larger];
     c->grown[larger] = pass;
-    return larger;
 }
 
-/* Joins the group of v with those that it has a full arc to or from, against the order. */
+/* Joins the group of v with those that it has a full arc to or from, against the order. In the
+ * first pass u still decides, for most arcs, that there is nothing to join. */
 static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
 {
-    int32_t mine = find(c->root, c->label[v]);
+    const double *u = c->search.u;
     bool joined = false;
     for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-        if (c->closed[a] == WITHIN) {
+        const bool leaves = c->flow.closed[a] == SUBMODI_LEAVES;
+        int32_t head = c->cut->neighbours[a].vertex;
+        if (c->flow.closed[a] == SUBMODI_WITHIN ||
+            (pass == 1 && (!leaves || u[v] - u[head] >= -tie))) {
             continue;
         }
-        int32_t other = find(c->root, c->label[c->net.arcs[a].head]);
+        int32_t mine = group_of(c, c->flow.part[v]), other = group_of(c, c->flow.part[head]);
         double fall = c->level[mine] - c->level[other];
-        if (other != mine && (c->closed[a] == LEAVES ? fall : -fall) < -tie) {
-            mine = unite(c, mine, other, pass);
+        if (other != mine && (leaves ? fall : -fall) < -tie) {
+            unite(c, mine, other, pass);
             joined = true;
-        }
-    }
-    return joined;
-}
-
-/* Joins parts along the full arcs against which their own levels rise. */
-static bool join_along_arcs(submodi_cut_prox *c, double tie)
-{
-    bool joined = false;
-    for (size_t v = 0; v < c->cut->n; v++) {
-        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            if (c->closed[a] != LEAVES || c->u[v] - c->u[c->net.arcs[a].head] >= -tie) {
-                continue;
-            }
-            int32_t from = find(c->root, c->label[v]);
-            int32_t to = find(c->root, c->label[c->net.arcs[a].head]);
-            if (from != to) {
-                unite(c, from, to, 1);
-                joined = true;
-            }
         }
     }
     return joined;
@@ -474,134 +306,120 @@ static bool join_along_arcs(submodi_cut_prox *c, double tie)
  * through the groups that grew since the one before began. Returns whether any parts are joined. */
 static bool join_violated(submodi_cut_prox *c, double tie)
 {
-    bool any = join_along_arcs(c, tie);
+    const submodi_partition *p = &c->search;
+    bool any = false;
+    for (size_t v = 0; v < p->n; v++) {
+        any |= join_at(c, (int32_t)v, tie, 1);
+    }
     bool joined = any;
     for (int32_t pass = 2; joined; pass++) {
         joined = false;
-        for (size_t k = 0; k < c->count; k++) {
-            const submodi_open_part *part = &c->parts[k];
-            if (c->grown[find(c->root, (int32_t)k)] + 1 < pass) {
+        for (size_t k = 0; k < p->settled_count; k++) {
+            if (c->grown[group_of(c, k)] + 1 < pass) {
                 continue;
             }
-            for (size_t i = part->begin; i < part->end; i++) {
-                joined |= join_at(c, c->search.order[i], tie, pass);
+            for (size_t i = p->settled[k].begin; i < p->settled[k].end; i++) {
+                joined |= join_at(c, p->order[i], tie, pass);
             }
         }
     }
     return any;
 }
 
-/* Puts the vertices of each group one after the other; groups[k] becomes group k, empty if k is no
- * root. */
+/* Puts the vertices of each group one after the other. A group gets the coarsest scaling of its
+ * parts. */
 static void order_by_group(submodi_cut_prox *c)
 {
     submodi_partition *p = &c->search;
     size_t at = 0;
-    for (size_t k = 0; k < c->count; k++) {
-        c->groups[k] = c->parts[k];
+    for (size_t k = 0; k < p->settled_count; k++) {
+        c->groups[k] = p->settled[k];
         c->groups[k].begin = c->groups[k].end = at;
         at += c->root[k] == (int32_t)k ? (size_t)c->size[k] : 0;
     }
-    for (size_t k = 0; k < c->count; k++) {
-        submodi_open_part *group = &c->groups[find(c->root, (int32_t)k)];
-        for (size_t i = c->parts[k].begin; i < c->parts[k].end; i++) {
+    for (size_t k = 0; k < p->settled_count; k++) {
+        submodi_open_part *part = &p->settled[k], *group = &c->groups[group_of(c, k)];
+        double root = part->flow.scaling.root, coarsest = group->flow.scaling.root;
+        size_t begin = group->end;
+        for (size_t i = part->begin; i < part->end; i++) {
+            p->rank[p->order[i]] = (int32_t)group->end;
             p->rest[group->end++] = p->order[i];
+        }
+        part->begin = begin;
+        part->end = group->end;
+        if (root > 0 && (coarsest == 0 || root < coarsest)) {
+            group->flow.scaling = part->flow.scaling;
         }
     }
     memcpy(p->order, p->rest, p->n * sizeof *p->order);
-    for (size_t i = 0; i < p->n; i++) {
-        p->rank[p->order[i]] = (int32_t)i;
-    }
 }
 
-/* Opens a group of several parts: arcs among its vertices are open again and carry what they
- * carried. */
-static submod_status open_group(submodi_cut_prox *c, submodi_open_part group)
+/* Opens the arcs among the vertices of a group, which carry what they carried. Where weights are
+ * larger than the limit of the flow, the next z drops it. */
+static void reopen(submodi_cut_prox *c, submodi_open_part *group)
+{
+    const int32_t *order = c->search.order;
+    const uint32_t id = group->flow.id;
+    for (size_t i = group->begin; i < group->end; i++) {
+        c->flow.part[order[i]] = id;
+    }
+    for (size_t i = group->begin; i < group->end; i++) {
+        int32_t v = order[i];
+        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
+            if (c->flow.closed[a] == SUBMODI_LEAVES &&
+                c->flow.part[c->cut->neighbours[a].vertex] == id) {
+                submodi_flow_reopen(&c->flow, &group->flow.scaling, v, a);
+            }
+        }
+    }
+    group->flow.used = group->flow.scaling.limit >= c->cut->heaviest ? 0 : INFINITY;
+}
+
+/* Opens the groups of several parts, and if `all`, the other parts of several vertices, too. */
+static void open_groups(submodi_cut_prox *c, bool all)
 {
     submodi_partition *p = &c->search;
-    group.id = c->ids++;
-    group.by_median = false;
-    for (size_t i = group.begin; i < group.end; i++) {
-        c->part[p->order[i]] = group.id;
-    }
-    (void)submodi_partition_level(p, &group);
-    reopen(c, &group);
-    TRY(fit(c, &group, p->z, c->parts, c->label));
-    p->next[p->next_count++] = group;
-    return SUBMOD_OK;
-}
-
-static void free_place(submodi_cut_prox *c, size_t k)
-{
-    c->parts[k].end = c->parts[k].begin;
-    c->free[c->free_count++] = (int32_t)k;
-}
-
-/* Opens the groups of several parts, and leaves the others where they are. */
-static submod_status open_groups(submodi_cut_prox *c)
-{
+    size_t kept = 0;
     order_by_group(c);
-    for (size_t k = 0; k < c->count; k++) {
-        if (size_of(&c->groups[k]) > size_of(&c->parts[k])) {
-            TRY(open_group(c, c->groups[k]));
+    for (size_t k = 0; k < p->settled_count; k++) {
+        submodi_open_part *part = &p->settled[k];
+        const submodi_open_part *group = &c->groups[group_of(c, k)];
+        if (size_of(group) > size_of(part)) {
+            submodi_flow_rescale(&c->flow, &part->flow, p->order + part->begin, size_of(part),
+                                 group->flow.scaling, part->flow.scaling.root > 0);
         }
     }
-    for (size_t k = 0; k < c->count; k++) {
-        submodi_open_part *part = &c->parts[k];
-        if (size_of(&c->groups[k]) == size_of(part)) {
-            part->begin = c->groups[k].begin;
-            part->end = c->groups[k].end;
-        } else {
-            free_place(c, k);
+    for (size_t k = 0; k < p->settled_count; k++) {
+        submodi_open_part *group = &c->groups[k];
+        bool joined = size_of(group) > size_of(&p->settled[k]);
+        if (joined) {
+            reopen(c, group);
+        }
+        if (joined || (all && size_of(group) > 1)) {
+            group->by_median = false;
+            p->next[p->next_count++] = *group;
+        } else if (size_of(group) > 0) {
+            p->settled[kept++] = *group;
         }
     }
-    return SUBMOD_OK;
-}
-
-/* Opens all settled parts of several vertices. */
-static void open_all(submodi_cut_prox *c)
-{
-    for (size_t k = 0; k < c->count; k++) {
-        if (size_of(&c->parts[k]) > 1) {
-            c->parts[k].by_median = false;
-            c->search.next[c->search.next_count++] = c->parts[k];
-            free_place(c, k);
-        }
-    }
-}
-
-/* Gives the parts new ids. */
-static void number_parts(submodi_cut_prox *c)
-{
-    c->ids = 0;
-    for (size_t k = 0; k < c->count; k++) {
-        for (size_t i = c->parts[k].begin; i < c->parts[k].end; i++) {
-            c->part[c->search.order[i]] = c->ids;
-        }
-        c->parts[k].id = c->ids++;
-    }
+    p->settled_count = kept;
 }
 
 /* From the parts and the flow of the last call. */
 static submod_status solve_again(submodi_cut_prox *c, size_t rounds, submod_work *w)
 {
+    submod_status status = SUBMOD_OK;
     c->search.means_only = true; /* few parts change */
-    if (c->ids > UINT32_MAX / 2) {
-        number_parts(c);
-    }
-    for (size_t round = 0; round < rounds; round++) {
+    for (size_t round = 0; round < rounds && status == SUBMOD_OK; round++) {
         bool joined = join_violated(c, TIE * measure_levels(c));
-        if (joined) {
-            TRY(open_groups(c));
-        }
-        if (round == 0) {
-            open_all(c);
-        } else if (!joined) {
+        if (round > 0 && !joined) {
             break;
         }
-        TRY(submodi_partition_run(&c->search, w));
+        open_groups(c, round == 0);
+        status = submodi_partition_run(&c->search, w);
+        number_parts(c);
     }
-    return SUBMOD_OK;
+    return status;
 }
 
 /* ---- the prox ---- */
@@ -609,14 +427,12 @@ static submod_status solve_again(submodi_cut_prox *c, size_t rounds, submod_work
 static void allocate_kept(submodi_cut_prox *c, submod_work *w)
 {
     size_t n = c->cut->n;
-    int32_t **numbers[] = {&c->free, &c->label, &c->root, &c->size, &c->grown};
+    int32_t **numbers[] = {&c->root, &c->size, &c->grown};
     double **vectors[] = {&c->part_cross, &c->sum, &c->level};
-    c->parts = submodi_work_alloc(w, n, sizeof *c->parts);
+    c->search.settled = submodi_work_alloc(w, n, sizeof *c->search.settled);
     c->groups = submodi_work_alloc(w, n, sizeof *c->groups);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = submodi_work_alloc(w, n, sizeof **numbers[i]);
-    }
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         *vectors[i] = submodi_work_alloc(w, n, sizeof **vectors[i]);
     }
 }
@@ -624,44 +440,31 @@ static void allocate_kept(submodi_cut_prox *c, submod_work *w)
 submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut, double lambda,
                                      bool kept, submod_prox_info *info, submod_work *w)
 {
-    size_t n = cut->n;
     *c =
         (submodi_cut_prox){.search = {.oracle = &by_flow, .ctx = c, .lambda = lambda, .info = info},
                            .cut = cut,
-                           .net = {.nodes = n, .first = cut->start},
                            .kept = kept};
-    c->net.arcs = submodi_work_alloc(w, cut->start[n], sizeof *c->net.arcs);
-    c->net.excess = submodi_work_alloc(w, n, sizeof *c->net.excess);
-    c->part = submodi_work_alloc(w, n, sizeof *c->part);
-    c->want = submodi_work_alloc(w, n, sizeof *c->want);
-    c->cross = submodi_work_alloc(w, n, sizeof *c->cross);
-    c->degree = submodi_work_alloc(w, n, sizeof *c->degree);
-    c->closed = submodi_work_alloc(w, cut->start[n], sizeof *c->closed);
-    c->limit = submodi_work_alloc(w, n, sizeof *c->limit);
-    c->nodes = submodi_work_alloc(w, n + 1, sizeof *c->nodes);
+    c->nodes = submodi_work_alloc(w, cut->n + 1, sizeof *c->nodes);
     if (kept) {
         allocate_kept(c, w);
     }
-    TRY(submodi_work_status(w));
-    return submodi_partition_start(&c->search, n, w);
+    TRY(submodi_flow_start(&c->flow, cut, ROOM, w));
+    c->flow.closed = submodi_work_alloc(w, cut->start[cut->n], sizeof *c->flow.closed);
+    c->search.gain = c->flow.cross;
+    return submodi_partition_start(&c->search, cut->n, w);
 }
 
-/* One part of all vertices. Nothing can flow until the first aim chooses a scaling. */
+/* One part of all vertices, without flow. */
 static void open_first(submodi_cut_prox *c)
 {
-    const submodi_cut *cut = c->cut;
-    submodi_open_part all = {.end = cut->n, .scaling = {0, 1, 1}, .used = INFINITY};
-    submodi_cut_arcs(cut, &all.scaling, c->net.arcs);
-    memset(c->closed, WITHIN, cut->start[cut->n]);
-    memset(c->net.excess, 0, cut->n * sizeof *c->net.excess);
-    memset(c->part, 0, cut->n * sizeof *c->part);
-    memset(c->want, 0, cut->n * sizeof *c->want);
-    for (size_t v = 0; v < cut->n; v++) {
-        c->cross[v] = 0;
-        c->degree[v] = (uint32_t)(cut->start[v + 1] - cut->start[v]);
+    const size_t n = c->cut->n;
+    memset(c->flow.part, 0, n * sizeof *c->flow.part);
+    memset(c->flow.closed, SUBMODI_WITHIN, c->cut->start[n]);
+    for (size_t v = 0; v < n; v++) {
+        c->flow.cross[v] = c->search.s[v] = 0;
     }
     c->ids = 1;
-    submodi_partition_open(&c->search, all, SIZE_MAX);
+    open_components(c, (submodi_open_part){.end = n}, SIZE_MAX);
 }
 
 submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_t rounds,
@@ -669,19 +472,19 @@ submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_
 {
     submodi_partition *p = &c->search;
     submod_status status;
-    c->u = u;
-    c->s = s;
+    p->u = u;
+    p->s = s;
+    p->base = s;
     p->x = x;
     p->deadline = deadline;
     c->changes = 0;
     if (c->solved) {
-        status = solve_again(c, rounds, w);
-    } else {
-        open_first(c);
-        status = submodi_partition_run(p, w);
+        return solve_again(c, rounds, w);
     }
-    for (size_t j = 0; status > 0 && j < p->count; j++) {
-        settle(p, &p->parts[j], submodi_partition_level(p, &p->parts[j]));
+    open_first(c);
+    status = submodi_partition_run(p, w);
+    if (c->kept) {
+        number_parts(c);
     }
     c->solved = true;
     return status;
@@ -689,17 +492,17 @@ submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_
 
 void submodi_cut_prox_means(const submodi_cut_prox *c, double share, double *y)
 {
-    const int32_t *order = c->search.order;
-    const double per = share / c->search.lambda;
-    for (size_t k = 0; k < c->count; k++) {
-        const submodi_open_part *part = &c->parts[k];
+    const submodi_partition *p = &c->search;
+    const double per = share / p->lambda;
+    for (size_t k = 0; k < p->settled_count; k++) {
+        const submodi_open_part *part = &p->settled[k];
         double sum = -per * c->part_cross[k];
         for (size_t i = part->begin; i < part->end; i++) {
-            sum += y[order[i]];
+            sum += y[p->order[i]];
         }
         sum /= (double)size_of(part);
         for (size_t i = part->begin; i < part->end; i++) {
-            y[order[i]] = sum;
+            y[p->order[i]] = sum;
         }
     }
 }

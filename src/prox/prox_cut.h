@@ -7,29 +7,17 @@
 typedef struct submodi_cut_prox {
     submodi_partition search;
     const submodi_cut *cut;
-    double *u, *s; /* by vertex: those of the present call */
-    /* A flow that is kept while the vertices are divided into parts. */
-    submodi_network net; /* of all vertices, in the scalings of their parts */
-    uint32_t *part;      /* vertex -> id of its part */
-    uint32_t ids;        /* in use: 0 .. ids - 1 */
-    int64_t *want;       /* vertex -> its excess plus what flows out of it, within its part */
-    double *cross;       /* vertex -> weights to later parts, less weights from earlier ones */
-    uint32_t *degree;    /* vertex -> its arcs within its part */
-    uint8_t *closed;     /* arc -> whether it lies between parts, and in which direction */
-    uint32_t *limit;     /* scratch, by vertex */
-    int32_t *nodes;      /* scratch, n + 1 */
-    /* For another call: the parts that are settled. Places without elements are free. */
-    size_t changes; /* joins and divisions in the last call */
+    submodi_cut_flow flow; /* kept while the vertices are divided into parts */
+    uint32_t ids;          /* of parts in use: 0 .. ids - 1 */
+    int32_t *nodes;        /* scratch, n + 1 */
+    size_t changes;        /* joins and divisions in the last call */
+    /* For another call: search.settled are the parts, each with its index as its id. */
     bool kept, solved;
-    submodi_open_part *parts, *groups; /* groups of parts that are joined have a part's place */
-    size_t count;                      /* of places */
-    int32_t *free;                     /* the free ones */
-    size_t free_count;
-    int32_t *label;       /* vertex -> the place of its part */
-    double *part_cross;   /* the sum of cross over a part */
-    int32_t *root, *size; /* of the groups */
-    int32_t *grown;       /* the last pass in which a group grew */
-    double *sum, *level;  /* of x - cross / lambda, over groups and on average */
+    submodi_open_part *groups; /* of parts that are joined, by the index of one of them */
+    double *part_cross;        /* the sum of cross over a part */
+    int32_t *root, *size;      /* of the groups */
+    int32_t *grown;            /* the last pass in which a group grew */
+    double *sum, *level;       /* of x - cross / lambda, over groups and on average */
 } submodi_cut_prox;
 
 /* Prepares the prox for one lambda, for several calls if `kept`; memory is taken from work, whose

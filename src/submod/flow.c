@@ -1,4 +1,4 @@
-/* Maximum flow: the choice of the method, leaves, sides of minimum cuts, and fixed-point numbers.
+/* Maximum flow: the choice of the method, leaves, sides of minimum cuts, and the flow of a cut.
  *
  * Milliseconds on one core, from no flow. Grids have edges of weight g and noise of standard
  * deviation 1 at the vertices.
@@ -49,44 +49,44 @@ static void pass_on(submodi_network *net, int32_t v, submodi_arc *out)
 }
 
 /* Returns the arc of a leaf to its only neighbour; NULL if it has no capacity. */
-static submodi_arc *only_arc(const submodi_network *net, int32_t v, const uint32_t *degree)
+static submodi_arc *only_arc(const submodi_network *net, int32_t v, const uint32_t *left)
 {
     for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
         submodi_arc *arc = &net->arcs[a];
         bool carries = arc->residual > 0 || net->arcs[arc->opposite].residual > 0;
-        if (carries && degree[arc->head] != DONE) {
+        if (carries && left[arc->head] != DONE) {
             return arc;
         }
     }
     return NULL;
 }
 
-size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count, uint32_t *degree,
-                     int32_t *list)
+size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count,
+                     const uint32_t *degree, uint32_t *left, int32_t *list)
 {
-    size_t end = 0;
+    size_t end = 0, open = 0;
     for (size_t i = 0; i < count; i++) {
-        if (degree[nodes[i]] == 1) {
+        left[nodes[i]] = degree[nodes[i]];
+        if (left[nodes[i]] == 1) {
             list[end++] = nodes[i];
         }
     }
     for (size_t next = 0; next < end; next++) {
         int32_t v = list[next];
-        submodi_arc *arc = degree[v] == 1 ? only_arc(net, v, degree) : NULL;
+        submodi_arc *arc = left[v] == 1 ? only_arc(net, v, left) : NULL;
         net->effort += net->first[v + 1] - net->first[v];
         if (arc) {
             pass_on(net, v, arc);
-            degree[v] = DONE;
-            if (--degree[arc->head] == 1) {
+            left[v] = DONE;
+            if (--left[arc->head] == 1) {
                 list[end++] = arc->head;
             }
         }
     }
-    size_t left = 0;
     for (size_t i = 0; i < count; i++) {
-        left += degree[nodes[i]] != 0 && degree[nodes[i]] != DONE;
+        open += left[nodes[i]] != 0 && left[nodes[i]] != DONE;
     }
-    return left;
+    return open;
 }
 
 /* ---- sides ---- */
@@ -118,7 +118,37 @@ void submodi_reach(submodi_network *net, const int32_t *nodes, size_t count, boo
 
 /* ---- fixed-point numbers ---- */
 
-static submod_status overflow(const submodi_cut *cut, const submodi_excesses *sizes)
+enum { FLOW_BITS = 60 };
+
+/* A part gets a new scaling when its numbers have become this much smaller. */
+static const double COARSE = 256;
+
+/* What the vertices of a part want of the flow. */
+typedef struct demand {
+    double largest, sum; /* of |z - cross|; the sum may overflow */
+    int32_t vertex;      /* with the largest */
+    double missing;      /* what the present flow leaves of the sum */
+} demand;
+
+static demand find_demand(const submodi_cut_flow *f, const submodi_flow_part *part,
+                          const int32_t *vertices, size_t count, const double *z)
+{
+    demand d = {0};
+    bool fresh = part->scaling.root == 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v = vertices[i];
+        double wanted = z[i] - f->cross[v];
+        if (!(fabs(wanted) <= d.largest)) {
+            d.largest = fabs(wanted);
+            d.vertex = v;
+        }
+        d.sum += fabs(wanted);
+        d.missing += fabs(fresh ? wanted : z[i] - submodi_flow_base(f, part, v));
+    }
+    return d;
+}
+
+static submod_status overflow(const submodi_cut *cut, const demand *d)
 {
     double weight = 0;
     int32_t tail = 0, head = 0;
@@ -136,7 +166,7 @@ static submod_status overflow(const submodi_cut *cut, const submodi_excesses *si
         "the weights overflow (%g on the edge of elements %d and %d, with %g at element %d); "
         "an element's edge weights, in both directions, or all elements' |weights| must have a "
         "finite sum",
-        weight, (int)tail, (int)head, sizes->largest, (int)sizes->vertex);
+        weight, (int)tail, (int)head, d->largest, (int)d->vertex);
 }
 
 /* Returns the exponent of a + b, also if the sum overflows. */
@@ -148,27 +178,138 @@ static int exponent_of_sum(double a, double b)
     return exponent + overflows;
 }
 
-/* No flow exceeds half the sum of all |excess|. Clamping capacities to the sum keeps huge weights
- * from pushing all other numbers below the rounding. */
-submod_status submodi_find_scaling(const submodi_cut *cut, const submodi_excesses *sizes,
-                                   double room, submodi_scaling *scaling)
+/* No flow exceeds half the sum of all |excess|. Clamping capacities to a multiple of the sum keeps
+ * huge weights from pushing all other numbers below the rounding. */
+static submod_status find_scaling(const submodi_cut_flow *f, const demand *d,
+                                  submodi_scaling *scaling)
 {
-    double limit = room * sizes->sum, capacity = fmin(limit, cut->heaviest);
-    if (!isfinite(sizes->largest) || !isfinite(capacity)) {
-        return overflow(cut, sizes);
+    double limit = f->room * d->sum, capacity = fmin(limit, f->cut->heaviest);
+    if (!isfinite(d->largest) || !isfinite(capacity)) {
+        return overflow(f->cut, d);
     }
-    int exponent = exponent_of_sum(sizes->largest, capacity);
-    double root = ldexp(1, (int)floor((SUBMODI_FLOW_BITS - exponent) / 2.0));
+    int exponent = exponent_of_sum(d->largest, capacity);
+    double root = ldexp(1, (int)floor((FLOW_BITS - exponent) / 2.0));
     *scaling = (submodi_scaling){.limit = limit, .root = root, .inverse = 1 / root};
     return SUBMOD_OK;
 }
 
-void submodi_cut_arcs(const submodi_cut *cut, const submodi_scaling *scaling, submodi_arc *arcs)
+/* ---- the flow of a cut ---- */
+
+submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, double room,
+                                 submod_work *w)
 {
-    for (size_t j = 0; j < cut->start[cut->n]; j++) {
-        const submodi_neighbour *u = &cut->neighbours[j];
-        arcs[j] = (submodi_arc){.residual = submodi_capacity(scaling, u->out),
-                                .head = u->vertex,
-                                .opposite = u->opposite};
+    size_t n = cut->n;
+    *f = (submodi_cut_flow){.cut = cut, .room = room, .net = {.nodes = n, .first = cut->start}};
+    f->net.arcs = submodi_work_alloc(w, cut->start[n], sizeof *f->net.arcs);
+    f->net.excess = submodi_work_alloc(w, n, sizeof *f->net.excess);
+    f->part = submodi_work_alloc(w, n, sizeof *f->part);
+    f->want = submodi_work_alloc(w, n, sizeof *f->want);
+    f->cross = submodi_work_alloc(w, n, sizeof *f->cross);
+    f->degree = submodi_work_alloc(w, n, sizeof *f->degree);
+    f->left = submodi_work_alloc(w, n, sizeof *f->left);
+    return submodi_work_status(w);
+}
+
+static int64_t flow_within(const submodi_cut_flow *f, const submodi_scaling *scaling, size_t a)
+{
+    return submodi_capacity(scaling, f->cut->neighbours[a].out) - f->net.arcs[a].residual;
+}
+
+/* Returns the flow of arc a, in the present scaling `from`, in a new one. */
+static int64_t converted(const submodi_cut_flow *f, const submodi_scaling *from,
+                         const submodi_scaling *to, size_t a)
+{
+    const submodi_neighbour *u = &f->cut->neighbours[a];
+    int64_t flow = submodi_to_fixed(to, submodi_from_fixed(from, flow_within(f, from, a)));
+    int64_t out = submodi_capacity(to, u->out), in = submodi_capacity(to, u->in);
+    return flow > out ? out : (flow < -in ? -in : flow);
+}
+
+void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const int32_t *vertices,
+                          size_t count, submodi_scaling scaling, bool keep)
+{
+    submodi_arc *arcs = f->net.arcs;
+    const uint32_t id = part->id;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v = vertices[i];
+        int64_t want = 0;
+        uint32_t degree = 0;
+        for (size_t a = f->cut->start[v], end = f->cut->start[v + 1]; a < end; a++) {
+            const submodi_neighbour *u = &f->cut->neighbours[a];
+            int64_t residual = 0;
+            if (f->part[u->vertex] == id) {
+                int64_t flow = keep ? converted(f, &part->scaling, &scaling, a) : 0;
+                residual = submodi_capacity(&scaling, u->out) - flow;
+                want += flow;
+                degree++;
+            } else {
+                arcs[u->opposite].residual = 0;
+            }
+            arcs[a] = (submodi_arc){residual, u->vertex, u->opposite};
+        }
+        f->want[v] = want;
+        f->net.excess[v] = 0;
+        f->degree[v] = degree;
     }
+    part->scaling = scaling;
+}
+
+/* A flow that came near its limit, where weights are larger than that, is dropped. */
+submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
+                               const int32_t *vertices, size_t count, const double *z)
+{
+    const demand d = find_demand(f, part, vertices, count, z);
+    const double heaviest = f->cut->heaviest;
+    submodi_scaling best;
+    TRY(find_scaling(f, &d, &best));
+    bool fresh = part->scaling.root == 0;
+    bool room = part->used + d.missing <= part->scaling.limit || part->scaling.limit >= heaviest;
+    double finer = fresh ? 0 : best.root / part->scaling.root; /* its square */
+    if (room && finer * finer >= 0.5 && finer * finer <= COARSE) {
+        part->used += d.missing;
+    } else {
+        bool keep = !fresh && best.limit >= heaviest;
+        submodi_flow_rescale(f, part, vertices, count, best, keep);
+        part->used = keep ? d.missing : d.sum;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int32_t v = vertices[i];
+        int64_t flow = f->want[v] - f->net.excess[v];
+        f->want[v] = submodi_to_fixed(&part->scaling, z[i] - f->cross[v]);
+        f->net.excess[v] = f->want[v] - flow;
+    }
+    return SUBMOD_OK;
+}
+
+/* Moves this much of the flow from v to the head of its arc a, and this weight, between the parts'
+ * own flow and `cross`. */
+static void move(submodi_cut_flow *f, int32_t v, int32_t head, int64_t flow, double weight)
+{
+    f->want[v] += flow;
+    f->want[head] -= flow;
+    f->cross[v] -= weight;
+    f->cross[head] += weight;
+}
+
+void submodi_flow_close(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a)
+{
+    const submodi_neighbour *u = &f->cut->neighbours[a];
+    move(f, v, u->vertex, -flow_within(f, scaling, a), -u->out);
+    f->degree[v]--;
+    f->degree[u->vertex]--;
+    f->net.arcs[a].residual = 0;
+    f->net.arcs[u->opposite].residual = 0;
+    f->closed[a] = SUBMODI_LEAVES;
+    f->closed[u->opposite] = SUBMODI_ENTERS;
+}
+
+void submodi_flow_reopen(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a)
+{
+    const submodi_neighbour *u = &f->cut->neighbours[a];
+    int64_t flow = submodi_capacity(scaling, u->out);
+    move(f, v, u->vertex, flow, u->out);
+    f->degree[v]++;
+    f->degree[u->vertex]++;
+    f->net.arcs[u->opposite].residual = submodi_capacity(scaling, u->in) + flow;
+    f->closed[a] = f->closed[u->opposite] = SUBMODI_WITHIN;
 }

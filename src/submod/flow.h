@@ -1,4 +1,4 @@
-/* Maximum flow through networks with fixed-point capacities.
+/* Maximum flow through networks with fixed-point capacities, and the flow of a cut function.
  *
  * There is no source and no sink. A node with positive excess is a source of that much, a node with
  * negative excess a sink. A flow is maximal when no path of residual arcs leads from positive to
@@ -48,10 +48,10 @@ submod_status submodi_push_relabel(submodi_network *net, const int32_t *nodes, s
 
 /* Solves whole trees, and trees attached to the rest of the network: a leaf passes its excess to
  * its only neighbour, as far as their arcs can carry it. degree[v] is the number of arcs from v to
- * the nodes, and is overwritten. Returns how many nodes are left; 0 means the flow is maximal.
+ * the nodes. Returns how many nodes are left; 0 means the flow is maximal. left: scratch by node;
  * list: scratch for count nodes. O(nodes and arcs of the trees). */
-size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count, uint32_t *degree,
-                     int32_t *list);
+size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count,
+                     const uint32_t *degree, uint32_t *left, int32_t *list);
 
 /* Sets reached[v] = 1 for the nodes that residual arcs > rounding connect to an excess > rounding,
  * else 0; backwards, for the nodes from which an excess < -rounding can be reached. Under a maximal
@@ -62,37 +62,16 @@ void submodi_reach(submodi_network *net, const int32_t *nodes, size_t count, boo
 
 /* ---- fixed-point numbers ---- */
 
-/* Numbers are multiplied by a power of two so that FLOW_BITS bits hold the largest excess plus the
+/* Numbers are multiplied by a power of two so that 60 bits hold the largest excess plus the
  * capacities at any vertex. Rounding is below 2^-60 of that sum, finer than the rounding of the
  * sum in double. Numbers that differ by less than FLOW_NOISE may be ties that were rounded. */
-enum { SUBMODI_FLOW_BITS = 60, SUBMODI_FLOW_NOISE = 1 << 12 };
+enum { SUBMODI_FLOW_NOISE = 1 << 12 };
 
 typedef struct submodi_scaling {
     double limit;   /* larger weights are clamped to it: no flow ever needs more */
-    double root;    /* the factor is root^2, a power of two that may be out of range */
+    double root;    /* the factor is root^2, a power of two that may be out of range; 0: none yet */
     double inverse; /* 1 / root, exactly */
 } submodi_scaling;
-
-/* Sizes of the excesses in a network. */
-typedef struct submodi_excesses {
-    double largest, sum; /* of |excess|; the sum may overflow */
-    int32_t vertex;      /* with the largest excess */
-} submodi_excesses;
-
-static inline void submodi_add_excess(submodi_excesses *sizes, int32_t vertex, double excess)
-{
-    if (fabs(excess) > sizes->largest) {
-        sizes->largest = fabs(excess);
-        sizes->vertex = vertex;
-    }
-    sizes->sum += fabs(excess);
-}
-
-/* Computes the scaling for excesses of these sizes in a cut's network, so that flows of up to
- * room * sum fit. Returns SUBMOD_ENUMERIC if the largest excess is infinite, or if both room * sum
- * and the capacities at a vertex are; the message names the excess and the heaviest edge. */
-submod_status submodi_find_scaling(const submodi_cut *cut, const submodi_excesses *sizes,
-                                   double room, submodi_scaling *scaling);
 
 static inline int64_t submodi_to_fixed(const submodi_scaling *scaling, double x)
 {
@@ -106,11 +85,62 @@ static inline double submodi_from_fixed(const submodi_scaling *scaling, int64_t 
 
 static inline int64_t submodi_capacity(const submodi_scaling *scaling, double weight)
 {
-    return submodi_to_fixed(scaling, fmin(weight, scaling->limit));
+    return submodi_to_fixed(scaling, weight < scaling->limit ? weight : scaling->limit);
 }
 
-/* Writes the arcs of all vertices with their capacities, start[n] of them, in the order of the
- * cut's own lists. */
-void submodi_cut_arcs(const submodi_cut *cut, const submodi_scaling *scaling, submodi_arc *arcs);
+/* ---- the flow of a cut ----
+ *
+ * The vertices are divided into parts, and flow runs within parts only. An arc between parts is
+ * closed: it is full, and its opposite is empty. So the flow out of each vertex, `cross` included,
+ * is a base of the cut at any time. */
+
+enum { SUBMODI_WITHIN, SUBMODI_LEAVES, SUBMODI_ENTERS };
+
+typedef struct submodi_cut_flow {
+    const submodi_cut *cut;
+    double room;         /* the limit of weights, as a multiple of the sum of |z - cross| */
+    submodi_network net; /* of all vertices, in the scalings of their parts */
+    uint32_t *part;      /* vertex -> id of its part */
+    int64_t *want;       /* vertex -> its excess plus what flows out of it, within its part */
+    double *cross;       /* vertex -> weights to later parts, less weights from earlier ones */
+    uint32_t *degree;    /* vertex -> its arcs within its part */
+    uint8_t *closed;     /* arc -> whether it lies between parts, and in which direction */
+    uint32_t *left;      /* scratch, by vertex */
+} submodi_cut_flow;
+
+/* What a part needs to keep. Starts as an id that no other part has, and zeros. */
+typedef struct submodi_flow_part {
+    uint32_t id;
+    submodi_scaling scaling;
+    double used; /* bounds what has flowed through any arc since the scaling was chosen */
+} submodi_flow_part;
+
+/* Takes the memory; `part` and `cross` are the caller's to fill, and `closed` to add before an arc
+ * is closed. room: 1 for a single z; with more,
+ * the flow can be aimed at several z before it comes near the limit. */
+submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, double room,
+                                 submod_work *work);
+
+/* Makes the excess of each of a part's count vertices z - cross less what flows out of it. Chooses
+ * a new scaling if these numbers no longer fit into the present one, or have become too small for
+ * it. Returns SUBMOD_ENUMERIC if z or the weights are too large. */
+submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
+                               const int32_t *vertices, size_t count, const double *z);
+
+/* Changes the scaling of a part. Flow within it is kept, or dropped. */
+void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const int32_t *vertices,
+                          size_t count, submodi_scaling scaling, bool keep);
+
+/* Closes the full arc a from v, or opens it again: v's part comes before that of its head. Both
+ * have this scaling. */
+void submodi_flow_close(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a);
+void submodi_flow_reopen(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a);
+
+/* Returns what flows out of the vertex, to other parts and within its own. */
+static inline double submodi_flow_base(const submodi_cut_flow *f, const submodi_flow_part *part,
+                                       int32_t v)
+{
+    return f->cross[v] + submodi_from_fixed(&part->scaling, f->want[v] - f->net.excess[v]);
+}
 
 #endif

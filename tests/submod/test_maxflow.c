@@ -328,11 +328,11 @@ START_TEST(forests)
         for (int i = 0; i < 2; i++) {
             net[i] = (submodi_network){n, first, arcs[i], excess[i], 0};
         }
-        uint32_t degree[SIZE];
+        uint32_t degree[SIZE], left[SIZE];
         for (size_t v = 0; v < n; v++) {
             degree[v] = (uint32_t)(first[v + 1] - first[v]);
         }
-        bool forest = submodi_prune(&net[0], nodes, n, degree, list) == 0;
+        bool forest = submodi_prune(&net[0], nodes, n, degree, left, list) == 0;
         ck_assert_int_eq(forest, !(circle && pairs));
         if (!forest) { /* what was handed over does no harm */
             ck_assert_ok(submodi_max_flow(&net[0], nodes, n, 1, NULL));
@@ -479,14 +479,18 @@ static double looks_at_genrmf(size_t a, size_t b, submod_rng *rng)
     ck_assert_ok(submod_fn_cut(g.n, g.m, g.tail, g.head, g.weight, 1, &fn));
     const submodi_cut *cut = fn->ctx;
     submodi_scaling one = {.limit = 1e9, .root = 1, .inverse = 1};
-    submodi_network net = {.nodes = g.n, .first = cut->start};
-    size_t arcs = cut->start[g.n];
+    submodi_cut_flow flow;
+    submodi_flow_part all = {.id = 0};
+    submod_work *work = NULL;
     int32_t *nodes = malloc(g.n * sizeof *nodes);
-    net.arcs = malloc(arcs * sizeof *net.arcs);
-    net.excess = calloc(g.n, sizeof *net.excess);
-    ck_assert(nodes && net.arcs && net.excess);
-    submodi_cut_arcs(cut, &one, net.arcs);
+    ck_assert_ptr_nonnull(nodes);
     submodi_ascending(nodes, g.n);
+    ck_assert_ok(submod_work_create(&work));
+    submodi_scope scope;
+    ck_assert_ok(submodi_flow_start(&flow, cut, 1, submodi_scope_open(&scope, work)));
+    memset(flow.part, 0, g.n * sizeof *flow.part);
+    submodi_flow_rescale(&flow, &all, nodes, g.n, one, false);
+    submodi_network net = flow.net;
     net.excess[0] = 1 << 30;
     net.excess[g.n - 1] = -(1 << 30);
     ck_assert_ok(submodi_max_flow(&net, nodes, g.n, SUBMODI_VISITS_WARM, NULL));
@@ -495,10 +499,10 @@ static double looks_at_genrmf(size_t a, size_t b, submod_rng *rng)
         left += net.excess[v] > 0 ? net.excess[v] : 0;
     }
     ck_assert_near((double)((1 << 30) - left), slow_max_flow(&g), 0);
-    double looks = (double)net.effort / (double)arcs;
+    double looks = (double)net.effort / (double)cut->start[g.n];
+    submodi_scope_close(&scope);
+    submod_work_free(work);
     free(nodes);
-    free(net.arcs);
-    free(net.excess);
     submod_fn_free(fn);
     problem_graph_clear(&g);
     return looks;
