@@ -13,7 +13,6 @@
  * over the edges of a cut (prox_cut.c), or a sort and a chain. */
 #include "base/internal.h"
 #include "base/sums.h"
-#include "prox/combination.h"
 #include "prox/prox_cut.h"
 #include "prox/prox_internal.h"
 

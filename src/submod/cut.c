@@ -604,7 +604,7 @@ static void append_edge(edge_list *e, int32_t tail, int32_t head, double out, do
 }
 
 /* Each edge has two entries in the lists; the first of them stands for it. */
-static void append_cut(edge_list *e, const submodi_weighted_cut *cut)
+static void append_cut(edge_list *e, const submod_term *cut)
 {
     const submodi_cut *c = cut->fn->ctx;
     for (size_t v = 0; v < c->n; v++) {
@@ -647,7 +647,7 @@ static double join_parallel(const submodi_cut *c, size_t *mark, edge_list *e)
     return largest;
 }
 
-static submod_status merge(size_t n, const submodi_weighted_cut *cuts, size_t count, submod_fn **fn,
+static submod_status merge(size_t n, const submod_term *cuts, size_t count, submod_fn **fn,
                            submod_work *w)
 {
     size_t total = 0;
@@ -680,8 +680,7 @@ static submod_status merge(size_t n, const submodi_weighted_cut *cuts, size_t co
     return new_cut(n, &e, fn);
 }
 
-submod_status submodi_cut_merge(size_t n, const submodi_weighted_cut *cuts, size_t count,
-                                submod_fn **fn)
+submod_status submodi_cut_merge(size_t n, const submod_term *cuts, size_t count, submod_fn **fn)
 {
     submodi_scope scope;
     submod_status status = merge(n, cuts, count, fn, submodi_scope_open(&scope, NULL));
