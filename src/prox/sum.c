@@ -1,19 +1,8 @@
-/* The prox of a sum (docs/mathematics.md, section 7). A combination is folded first (fold.c). A
- * summand that is left alone is solved by its own method: the prox of c f + m at x for lambda is
- * that of f at x - m / lambda for lambda / c. Several are projected on (blocks.c).
- *
- * With a cut among them: active sets (Kumar and Bach 2017). While the parts of the cut's u stay as
- * they are, its prox is a mean over each part, which needs no flow. So sweeps over the other
- * blocks, with means in place of the cut, alternate with flows that join and divide parts. The
- * sweeps are accelerated (Anderson 1965).
- *
- * Without a cut, or after enough flows: cyclic projections with Nesterov's extrapolation,
- *
- *     r = x - sum of Y_j;   for each j:  y = r + Y_j,  r = prox_j(y),  N_j = y - r
- *     Y = N + (t - 1) / t' (N - N of the sweep before),     t' = (1 + sqrt(1 + 4 t^2)) / 2 ,
- *
- * for two blocks FISTA. t goes back to 1 when sum of <Y_j - N_j, N_j - N_j before> > 0, or when |r|
- * grew; the next sweep is then a plain one, which never makes |r| grow. */
+/* The prox of a sum (docs/mathematics.md, section 7): of one summand by its own method, of several
+ * by projections. With a cut, active sets: sweeps over the other blocks, with means over the parts
+ * of the cut in place of its prox, alternate with flows that join and divide parts. Without one, or
+ * after enough flows, cyclic projections with Nesterov's extrapolation, restarted when they
+ * overshoot: the next sweep is then a plain one, which never makes |r| grow. */
 #include "prox/sum.h"
 #include "base/internal.h"
 #include "base/sums.h"
@@ -24,8 +13,7 @@ enum {
     MOST_ROUNDS = 256, /* of joining and dividing, in one prox of a cut */
     MOST_PASSES = 60,  /* sweeps with the parts of the cut as they are */
     LONGEST_WAIT = 6,  /* sweeps between two checks of the gap */
-    PATIENCE = 100,    /* checks without a smaller gap, after which the method gives up */
-    MEMORY = 4         /* of the acceleration: differences of sweeps, the rows of one pass */
+    PATIENCE = 100     /* checks without a smaller gap, after which the method gives up */
 };
 
 /* Sweeps with the parts as they are end when a step changes by less than this, relative to the
@@ -44,106 +32,33 @@ bool submodi_can_sum(const submod_fn *fn)
     return fn->kind == SUBMODI_COMBINATION;
 }
 
-/* ---- Anderson's acceleration of a fixed point y = g(y) ---- */
+/* ---- Anderson's acceleration of a fixed point y = g(y), with a memory of one sweep ---- */
 
 typedef struct anderson {
-    size_t n, count, next;
-    double *moved[MEMORY], *image[MEMORY]; /* differences of g(y) - y, and of g(y) */
-    double *last_moved, *last_image;
-    double *start; /* the first y */
-    double gram[MEMORY][MEMORY];
+    size_t n;
     bool started;
+    double *move, *image;               /* of the last sweep: g(y) - y, and g(y) */
+    double *move_change, *image_change; /* since the sweep before */
+    double *start;                      /* the first y */
 } anderson;
-
-static submod_status anderson_alloc(anderson *a, size_t n, submod_work *w)
-{
-    double **vectors[] = {&a->last_moved, &a->last_image, &a->start, NULL};
-    *a = (anderson){.n = n};
-    for (int i = 0; i < MEMORY; i++) {
-        a->moved[i] = submodi_work_alloc(w, n, sizeof(double));
-        a->image[i] = submodi_work_alloc(w, n, sizeof(double));
-    }
-    (void)submodi_take_vectors(w, n, vectors);
-    return submodi_work_status(w);
-}
-
-static void anderson_start(anderson *a, const double *y)
-{
-    memcpy(a->start, y, a->n * sizeof *y);
-    a->count = a->next = 0;
-    a->started = false;
-}
-
-/* Solves the normal equations, slightly regularised, by elimination. b becomes the solution. */
-static void solve_gram(const anderson *a, double b[MEMORY])
-{
-    double m[MEMORY][MEMORY], trace = 0;
-    size_t n = a->count;
-    memcpy(m, a->gram, sizeof m);
-    for (size_t i = 0; i < n; i++) {
-        trace = fmax(trace, m[i][i]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        m[i][i] += 1e-10 * trace + DBL_MIN;
-    }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++) {
-            double factor = m[j][i] / m[i][i];
-            for (size_t k = i; k < n; k++) {
-                m[j][k] -= factor * m[i][k];
-            }
-            b[j] -= factor * b[i];
-        }
-    }
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++) {
-            b[i] -= m[i][k] * b[k];
-        }
-        b[i] /= m[i][i];
-    }
-}
-
-/* Replaces the oldest difference by that between the last sweep and this one. */
-static void anderson_remember(anderson *a, const double *image, const double *y)
-{
-    double *restrict moved = a->moved[a->next], *restrict to = a->image[a->next];
-    double *restrict last_moved = a->last_moved, *restrict last_image = a->last_image;
-    for (size_t i = 0; i < a->n; i++) {
-        double move = image[i] - y[i];
-        moved[i] = a->started ? move - last_moved[i] : 0;
-        to[i] = a->started ? image[i] - last_image[i] : 0;
-        last_moved[i] = move;
-        last_image[i] = image[i];
-    }
-}
 
 /* Moves y to where to go on from; image = g(y). */
 static void anderson_step(anderson *a, const double *image, double *y)
 {
-    double gram[MEMORY], weight[MEMORY];
-    const double *moved[MEMORY], *images[MEMORY];
-    const size_t newest = a->next;
-    anderson_remember(a, image, y);
-    memcpy(y, image, a->n * sizeof *y);
-    if (!a->started) {
-        a->started = true;
-        return;
+    const submodi_sums_loops *sums = submodi_sums();
+    for (size_t i = 0; i < a->n; i++) {
+        double move = image[i] - y[i];
+        a->move_change[i] = a->started ? move - a->move[i] : 0;
+        a->image_change[i] = a->started ? image[i] - a->image[i] : 0;
+        a->move[i] = move;
+        a->image[i] = y[i] = image[i];
     }
-    a->count = a->count < MEMORY ? a->count + 1 : MEMORY;
-    a->next = (newest + 1) % MEMORY;
-    for (size_t i = 0; i < MEMORY; i++) {
-        moved[i] = a->moved[i < a->count ? i : newest];
-        images[i] = a->image[i < a->count ? i : newest];
+    a->started = true;
+    double square = sums->dot(a->move_change, a->move_change, a->n);
+    if (square > 0) {
+        double along = sums->dot(a->move_change, a->move, a->n);
+        sums->add_multiple(y, -along / square, a->image_change, a->n);
     }
-    submodi_sums()->dots_of_rows(moved, a->moved[newest], a->last_moved, a->n, gram, weight);
-    for (size_t i = 0; i < a->count; i++) {
-        a->gram[newest][i] = a->gram[i][newest] = gram[i];
-    }
-    solve_gram(a, weight);
-    for (size_t i = 0; i < MEMORY; i++) {
-        weight[i] = i < a->count ? -weight[i] : 0;
-    }
-    submodi_sums()->add_rows(y, images, weight, a->n);
 }
 
 /* ---- active sets ---- */
@@ -174,7 +89,8 @@ static submod_status sweep_with_means(submodi_blocks *c, anderson *a, double clo
     const double small = SMALL * fmax(c->allowed, 0) * 2 / c->p->lambda / c->unit / c->unit;
     const double *step = c->step + c->begin;
     double *y = c->y + c->begin, last_length = INFINITY;
-    anderson_start(a, step);
+    a->started = false;
+    memcpy(a->start, step, a->n * sizeof *y);
     memcpy(y, step, a->n * sizeof *y);
     memset(c->y, 0, c->begin * sizeof *c->y); /* the cut is in the means */
     for (int pass = 0; pass < MOST_PASSES; pass++) {
@@ -188,8 +104,7 @@ static submod_status sweep_with_means(submodi_blocks *c, anderson *a, double clo
             break;
         }
         if (length > last_length * GROWTH) { /* too far: on from the last sweep, without memory */
-            memcpy(y, a->last_image, a->n * sizeof *y);
-            a->count = a->next = 0;
+            memcpy(y, a->image, a->n * sizeof *y);
             a->started = false;
             last_length = INFINITY;
         } else {
@@ -226,8 +141,11 @@ static bool adapt(submodi_blocks *c, progress *so_far, bool slow)
 static submod_status active_sets(submodi_blocks *c, submod_work *w)
 {
     progress so_far = {.length = INFINITY, .close = INNER};
-    anderson a;
-    TRY(anderson_alloc(&a, c->total - c->begin, w));
+    anderson a = {.n = c->total - c->begin};
+    double **vectors[] = {&a.move, &a.image, &a.move_change, &a.image_change, &a.start, NULL};
+    if (!submodi_take_vectors(w, a.n, vectors)) {
+        return submodi_out_of_memory();
+    }
     c->rounds = 1;
     for (int flows = 0; flows < MOST_FLOWS; flows++) {
         double last = c->gap;
