@@ -1,20 +1,19 @@
 /* The one entry to all proximal operators: checks the arguments, picks the method, and computes the
- * objectives of u and s in a form that does not cancel:
+ * objectives of u and s in a form that does not cancel (docs/mathematics.md, section 6):
  *
  *     gap = f(u) - <s, u> + lambda/2 |u - x + s / lambda|^2 .
  *
- * Let pi be the order in which u falls. The first two terms are summed by parts along it:
- *
- *     f(u) - <s, u> = sum over k < n of (F - s)({pi_1 .. pi_k}) (u_pi_k - u_pi_k+1)
- *                     + (F - s)(V) u_pi_n .
- *
- * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
- * term is >= 0, and (F - s)(V) = 0. Cost: that of the method, and O(n) if it left f(u); else a pass
- * over the edges of a cut (prox_cut.c), or a sort and a chain. */
+ * Cost: that of the method, and O(n) if it left f(u); else a sort and a chain, for a cut a pass
+ * over its edges. */
 #include "base/internal.h"
+#include "base/sort.h"
 #include "base/sums.h"
 #include "prox/prox_cut.h"
 #include "prox/prox_internal.h"
+
+/* A gap below this is not asked of exact methods and of user code, relative to its terms; nor are
+ * smaller differences between s and F, relative to the gains. */
+static const double ROUNDING = 1e-10;
 
 /* ---- methods ---- */
 
@@ -78,23 +77,56 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
 
 /* ---- objectives ---- */
 
-/* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
- * error relative to weight / lambda, which matters where v is near 0. */
-static double excess(const double *v, const double *s, const double *g, const int32_t *order,
-                     size_t n, double lambda, double *size)
+/* How v and s compare with the gains of F along an order in which v falls. Over the parts of equal
+ * v, with (F - s) of all elements before as the slack,
+ *
+ *     f(v) - <s, v> = sum over k < n of slack_k (v_k - v_k+1) + slack_n v_n .
+ *
+ * Inside a part nothing is added and subtracted again. If s is in B(F), all slacks are >= 0 and the
+ * last one is 0; *beyond is by how much they are not, relative to all gains. v has a rounding error
+ * relative to gains / lambda, which matters where v is near 0. */
+static void compare(const double *v, const double *s, const int32_t *order, const double *gains,
+                    size_t n, double lambda, submodi_extension *f, double *beyond)
 {
-    double sum = 0;
-    double slack = 0; /* (F - s) of the prefix so far */
-    double weight = 0;
+    double slack = 0, lowest = 0, weight = 0;
     double largest = fmax(fabs(v[order[0]]), fabs(v[order[n - 1]]));
+    *f = (submodi_extension){.known = true};
     for (size_t k = 0; k < n; k++) {
         int32_t e = order[k];
-        slack += g[e] - s[e];
-        weight += fabs(g[e]) + fabs(s[e]);
-        sum += slack * (k + 1 < n ? v[e] - v[order[k + 1]] : v[e]);
+        slack += gains[k] - s[e];
+        lowest = fmin(lowest, slack);
+        weight += fabs(gains[k]) + fabs(s[e]);
+        f->value += gains[k] * v[e];
+        f->excess += slack * (k + 1 < n ? v[e] - v[order[k + 1]] : v[e]);
     }
-    *size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
-    return sum;
+    f->size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
+    *beyond = fmax(-lowest, fabs(slack)) / fmax(weight, DBL_MIN);
+}
+
+/* Sorts the elements by falling v, those with equal v by falling s unless it is NULL, and computes
+ * the gains along this order. */
+static submod_status greedy(const submod_fn *fn, const double *v, const double *s, int32_t *order,
+                            double *gains, submod_work *w)
+{
+    size_t n = fn->n;
+    submodi_sorted by_s = {0}, by_v;
+    double *key = submodi_work_alloc(w, n, sizeof *key);
+    void *state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1);
+    TRY(submodi_work_status(w));
+    if (s && submodi_sort_f64(s, n, w, &by_s) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        key[i] = v[s ? submodi_sorted_index(&by_s, i) : (int32_t)i];
+    }
+    if (submodi_sort_f64(key, n, w, &by_v) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        int32_t at = submodi_sorted_index(&by_v, i);
+        order[i] = s ? submodi_sorted_index(&by_s, (size_t)at) : at;
+    }
+    return submodi_fn_greedy(fn, state, order, gains);
 }
 
 submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
@@ -106,96 +138,137 @@ submod_status submodi_extension_at(const submodi_prox_problem *p, const double *
         submodi_cut_extension(cut, u, s, p->lambda, f);
         return SUBMOD_OK;
     }
+    double beyond;
     double *v = submodi_work_alloc(work, n, sizeof *v);
-    double *g = submodi_work_alloc(work, n, sizeof *g);
+    double *gains = submodi_work_alloc(work, n, sizeof *gains);
     int32_t *order = submodi_work_alloc(work, n, sizeof *order);
     TRY(submodi_work_status(work));
     for (size_t i = 0; i < n; i++) {
         v[i] = p->settings->hinge ? fmax(u[i], 0) : u[i];
     }
-    TRY(submod_lovasz(p->fn, v, &f->value, g, order, SUBMOD_TIES_INDEX, work));
-    f->excess = excess(v, s, g, order, n, p->lambda, &f->size);
-    f->known = true;
+    TRY(greedy(p->fn, v, NULL, order, gains, work));
+    compare(v, s, order, gains, n, p->lambda, f, &beyond);
     return SUBMOD_OK;
 }
 
-/* Over all entries, times their weights. */
-typedef struct pair_sums {
-    double distance; /* lambda |u - x|^2 */
-    double residual; /* lambda |u - x + s / lambda|^2 */
-    double terms;    /* lambda |x|^2 + |s|^2 / lambda */
-    double beyond;   /* <s, v - u>, v the argument of f: only the hinge moves u */
-} pair_sums;
+/* Sums over entries, times their weights: lambda |u - x|^2, lambda |u - x + s / lambda|^2,
+ * lambda |x|^2, |s|^2 / lambda, and <s, v - u>, v the argument of f, which only the hinge makes
+ * another one. */
+enum { DISTANCE, RESIDUAL, OF_X, OF_S, HINGE, SUMS };
 
-/* The sums of a part of the entries; entry i goes to lane i % LANES, so that the loop is a vector
- * loop. */
-static pair_sums sum_part(const submodi_prox_result *r, size_t begin, size_t end)
+static void sum_part(const submodi_prox_result *r, size_t begin, size_t end, double sum[SUMS])
 {
-    enum { LANES = 4, SUMS = 4 };
-    const double lambda = r->lambda;
-    const double per_lambda = 1 / lambda;
-    double sum[SUMS][LANES] = {{0}};
-    for (size_t i = begin; i < end; i += LANES) {
-        double u[LANES] = {0};
-        double s[LANES] = {0};
-        double x[LANES] = {0};
-        double weight[LANES] = {1, 1, 1, 1};
-        for (size_t k = 0; k < LANES && k < end - i; k++) {
-            u[k] = r->u[i + k];
-            s[k] = r->s[i + k];
-            x[k] = r->x[i + k];
-            weight[k] = r->weight ? r->weight[i + k] : 1;
+    enum { CHUNK = 256 };
+    double a[SUMS][CHUNK], b[SUMS][CHUNK];
+    memset(sum, 0, SUMS * sizeof *sum);
+    for (size_t i = begin; i < end; i += CHUNK) {
+        size_t count = end - i < CHUNK ? end - i : CHUNK;
+        for (size_t k = 0; k < count; k++) {
+            const double u = r->u[i + k], s = r->s[i + k], x = r->x[i + k];
+            const double weight = r->weight ? r->weight[i + k] : 1;
+            const double scaled = weight * r->lambda, dual = s / r->lambda;
+            b[DISTANCE][k] = u - x;
+            b[RESIDUAL][k] = u - x + dual;
+            b[OF_X][k] = x;
+            b[OF_S][k] = b[HINGE][k] = weight * s;
+            a[DISTANCE][k] = scaled * (u - x);
+            a[RESIDUAL][k] = scaled * (u - x + dual);
+            a[OF_X][k] = scaled * x;
+            a[OF_S][k] = dual;
+            a[HINGE][k] = r->hinge && u < 0 ? -u : 0;
         }
-        for (size_t k = 0; k < LANES; k++) {
-            double dual = s[k] * per_lambda;
-            double step = u[k] - x[k];
-            double miss = step + dual;
-            sum[0][k] += weight[k] * (lambda * step * step);
-            sum[1][k] += weight[k] * (lambda * miss * miss);
-            sum[2][k] += weight[k] * (lambda * x[k] * x[k] + dual * s[k]);
-            sum[3][k] += weight[k] * (s[k] * ((u[k] > 0 ? u[k] : 0) - u[k]));
+        for (int j = 0; j < SUMS; j++) {
+            sum[j] += submodi_sums()->dot(a[j], b[j], count);
         }
     }
-    double total[SUMS];
-    for (size_t k = 0; k < SUMS; k++) {
-        total[k] = (sum[k][0] + sum[k][2]) + (sum[k][1] + sum[k][3]);
-    }
-    return (pair_sums){total[0], total[1], total[2], r->hinge ? total[3] : 0};
 }
 
 /* Parts do not depend on the number of threads. */
-static pair_sums sum_pairs(const submodi_prox_result *r)
-{
-    enum { PARTS = 64, SMALL = 4096 };
-    if (r->n < SMALL) {
-        return sum_part(r, 0, r->n);
-    }
-    pair_sums part[PARTS];
-#pragma omp parallel for num_threads(submodi_threads_for(r->n))
-    for (size_t t = 0; t < PARTS; t++) {
-        part[t] = sum_part(r, r->n * t / PARTS, r->n * (t + 1) / PARTS);
-    }
-    pair_sums all = part[0];
-    for (size_t t = 1; t < PARTS; t++) {
-        all.distance += part[t].distance;
-        all.residual += part[t].residual;
-        all.terms += part[t].terms;
-        all.beyond += part[t].beyond;
-    }
-    return all;
-}
-
 submod_status submodi_prox_objectives(const submodi_prox_result *r, const submodi_extension *f,
                                       submod_prox_info *info, double *terms)
 {
-    pair_sums sums = sum_pairs(r);
-    info->primal = f->value + sums.distance / 2;
-    info->gap = f->excess + sums.beyond + sums.residual / 2;
+    enum { PARTS = 64, SMALL = 4096 };
+    const size_t parts = r->n < SMALL ? 1 : PARTS;
+    const int threads = parts > 1 ? submodi_threads_for(r->n) : 1;
+    double part[PARTS][SUMS], sum[SUMS] = {0};
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (size_t t = 0; t < parts; t++) {
+        sum_part(r, r->n * t / parts, r->n * (t + 1) / parts, part[t]);
+    }
+    for (size_t t = 0; t < parts; t++) {
+        for (int j = 0; j < SUMS; j++) {
+            sum[j] += part[t][j];
+        }
+    }
+    info->primal = f->value + sum[DISTANCE] / 2;
+    info->gap = f->excess + sum[HINGE] + sum[RESIDUAL] / 2;
     info->dual = info->primal - info->gap;
-    *terms = sums.terms;
+    *terms = sum[OF_X] + sum[OF_S];
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "u, s or the objective overflows");
+}
+
+/* The gap that rounding explains, or the tolerance: at least the default one, because exact methods
+ * cannot do better when asked for 0. */
+static double allowed_gap(const submodi_prox_problem *p, const submodi_extension *f, double terms)
+{
+    return fmax(p->settings->tolerance, ROUNDING) * terms / 2 + 8 * DBL_EPSILON * f->size;
+}
+
+/* ---- the slot of the function itself ---- */
+
+bool submodi_can_own(const submod_fn *fn)
+{
+    return fn->ops.prox != NULL;
+}
+
+/* Nothing proves what user code returns, so it is compared with F along the order of u: no prefix
+ * may have more of s than of F, V must have as much, and the gap must be small. If it is not,
+ * another method solves the problem; a call that was cancelled leaves a greedy vector. */
+static submod_status check_own(const submodi_prox_problem *p, double *u, double *s, bool cancelled,
+                               bool *good, submod_work *w)
+{
+    const size_t n = p->fn->n;
+    const submodi_prox_result result = {.n = n, .x = p->x, .lambda = p->lambda, .u = u, .s = s};
+    submodi_extension f;
+    submod_prox_info info;
+    double beyond, terms;
+    double *gains = submodi_work_alloc(w, n, sizeof *gains);
+    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
+    TRY(submodi_work_status(w));
+    TRY(greedy(p->fn, u, s, order, gains, w));
+    compare(u, s, order, gains, n, p->lambda, &f, &beyond);
+    *good = beyond <= ROUNDING &&
+            submodi_prox_objectives(&result, &f, &info, &terms) == SUBMOD_OK &&
+            fabs(info.gap) <= allowed_gap(p, &f, terms);
+    if (*good && p->extension && !p->settings->hinge) {
+        *p->extension = f;
+    }
+    for (size_t k = 0; cancelled && !*good && k < n; k++) {
+        s[order[k]] = gains[k];
+        u[order[k]] = p->x[order[k]] - gains[k] / p->lambda;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_prox_own(const submodi_prox_problem *p, double *u, double *s,
+                               submod_prox_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    bool good = false;
+    submod_status outcome = submodi_fn_prox(p->fn, p->x, p->lambda, u, s);
+    bool cancelled = outcome == SUBMOD_CANCELLED;
+    TRY(outcome < 0 ? outcome : SUBMOD_OK);
+    submod_status status = check_own(p, u, s, cancelled, &good, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    info->oracle_calls += 2;
+    if (status != SUBMOD_OK || cancelled || good) {
+        return status || !cancelled ? status : outcome;
+    }
+    bool decomposes = submodi_can_decompose(p->fn);
+    info->method = decomposes ? SUBMOD_PROX_DECOMPOSITION : SUBMOD_PROX_MIN_NORM;
+    return (decomposes ? submodi_prox_decompose : submodi_prox_min_norm)(p, u, s, info, work);
 }
 
 /* ---- what a method has found ---- */
@@ -223,40 +296,15 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, submod_pr
     return SUBMOD_OK;
 }
 
-/* Checks u and s and completes what the method left undone. */
-static submod_status complete(const submodi_prox_problem *p, submod_prox_method m, double *u,
-                              double *s, submod_work *w)
-{
-    size_t n = p->fn->n;
-    if (p->extension->known) {
-        return SUBMOD_OK;
-    }
-    if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "u or s overflows");
-    }
-    if (p->settings->hinge) {
-        TRY(compose_with_hinge(p, m, u, s));
-    }
-    return submodi_extension_at(p, u, s, p->extension, w);
-}
-
-/* Matters to cyclic projections, which go on until the gap is small; exact methods do not read it,
- * and others have units of their own. */
-static bool gap_is_blind(const submodi_prox_problem *p, submod_prox_method m, const double *s)
-{
-    size_t n = p->fn->n;
-    return m == SUBMOD_PROX_SUM && submodi_gap_is_blind(p->lambda, submodi_largest(p->x, n),
-                                                        submodi_largest(s, n) / p->lambda);
-}
-
 /* Judges a result by its gap: a gap that is too large means that F is not submodular, or that the
- * method is not exact; one below 0 by more than rounding proves that s is no base. */
+ * method is not exact; one below 0 by more than rounding proves that s is no base. A gap of 0
+ * proves nothing where the squares that it is made of are below the normal numbers, while x and s /
+ * lambda are not. That matters to cyclic projections, which go on until the gap is small. */
 static submod_status judge(const submodi_prox_problem *p, const submod_prox_info *info,
                            const double *s, double terms)
 {
-    /* At least the default tolerance, because exact methods cannot do better when asked for 0. */
-    double allowed =
-        fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * p->extension->size;
+    size_t n = p->fn->n;
+    double allowed = allowed_gap(p, p->extension, terms);
     if (info->gap < -allowed) {
         return submodi_fail(SUBMOD_INACCURATE,
                             p->fn->calls_user_code
@@ -264,20 +312,31 @@ static submod_status judge(const submodi_prox_problem *p, const submod_prox_info
                                 : "rounding errors of F make the gap negative, %g",
                             info->gap);
     }
+    double x = submodi_largest(p->x, n), step = submodi_largest(s, n) / p->lambda;
+    bool blind = info->method == SUBMOD_PROX_SUM && (x > 0 || step > 0) &&
+                 p->lambda * x * x + p->lambda * step * step < DBL_MIN;
     bool good = info->error > 0 ? info->error <= p->settings->accuracy : info->gap <= allowed;
-    return good && !gap_is_blind(p, info->method, s) ? SUBMOD_OK : SUBMOD_INACCURATE;
+    return good && !blind ? SUBMOD_OK : SUBMOD_INACCURATE;
 }
 
+/* Solves the problem, and completes what the method left undone. */
 static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {
+    size_t n = p->fn->n;
     submod_status outcome = m->solve(p, u, s, info, w);
-    if (outcome < 0) {
-        return outcome;
+    TRY(outcome < 0 ? outcome : SUBMOD_OK);
+    if (!p->extension->known) {
+        if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "u or s overflows");
+        }
+        if (p->settings->hinge) {
+            TRY(compose_with_hinge(p, m->method, u, s));
+        }
+        TRY(submodi_extension_at(p, u, s, p->extension, w));
     }
-    TRY(complete(p, m->method, u, s, w));
-    submodi_prox_result result = {
-        .n = p->fn->n, .x = p->x, .lambda = p->lambda, .hinge = p->settings->hinge, .u = u, .s = s};
+    const submodi_prox_result result = {
+        .n = n, .x = p->x, .lambda = p->lambda, .hinge = p->settings->hinge, .u = u, .s = s};
     double terms;
     TRY(submodi_prox_objectives(&result, p->extension, info, &terms));
     submod_status shown = judge(p, info, s, terms);

@@ -123,13 +123,6 @@ static inline void submodi_compose_with_hinge(double x, double lambda, double *u
     *u = *u > least ? *u : least;
 }
 
-/* Whether a gap of 0 proves nothing, because the squares that it is made of are below the normal
- * numbers, most of them 0, while x and s / lambda are not; given by their largest entries. */
-static inline bool submodi_gap_is_blind(double lambda, double x, double step)
-{
-    return (x > 0 || step > 0) && lambda * x * x + lambda * step * step < DBL_MIN;
-}
-
 /* ---- Algorithm 2 on sorted entries ---- */
 
 /* Entries in falling order, and g, the gains of F along it. */
