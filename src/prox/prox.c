@@ -77,133 +77,134 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
 
 /* ---- objectives ---- */
 
-/* How v and s compare with the gains of F along an order in which v falls. Over the parts of equal
- * v, with (F - s) of all elements before as the slack,
- *
- *     f(v) - <s, v> = sum over k < n of slack_k (v_k - v_k+1) + slack_n v_n .
- *
- * Inside a part nothing is added and subtracted again. If s is in B(F), all slacks are >= 0 and the
- * last one is 0; *beyond is by how much they are not, relative to all gains. v has a rounding error
- * relative to gains / lambda, which matters where v is near 0. */
-static void compare(const double *v, const double *s, const int32_t *order, const double *gains,
-                    size_t n, double lambda, submodi_extension *f, double *beyond)
-{
-    double slack = 0, lowest = 0, weight = 0;
-    double largest = fmax(fabs(v[order[0]]), fabs(v[order[n - 1]]));
-    *f = (submodi_extension){.known = true};
-    for (size_t k = 0; k < n; k++) {
-        int32_t e = order[k];
-        slack += gains[k] - s[e];
-        lowest = fmin(lowest, slack);
-        weight += fabs(gains[k]) + fabs(s[e]);
-        f->value += gains[k] * v[e];
-        f->excess += slack * (k + 1 < n ? v[e] - v[order[k + 1]] : v[e]);
-    }
-    f->size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
-    *beyond = fmax(-lowest, fabs(slack)) / fmax(weight, DBL_MIN);
-}
+/* v and s beside the gains of F along an order in which v falls. */
+typedef struct comparison {
+    int32_t *order;
+    double *gains; /* along the order */
+    submodi_extension f;
+    double beyond; /* by how much s violates F along the order, relative to all gains */
+} comparison;
 
-/* Sorts the elements by falling v, those with equal v by falling s unless it is NULL, and computes
- * the gains along this order. */
-static submod_status greedy(const submod_fn *fn, const double *v, const double *s, int32_t *order,
-                            double *gains, submod_work *w)
+/* Sorts the elements by falling v, those with equal v by falling s if `ties`, and computes the
+ * gains along this order. */
+static submod_status greedy(const submod_fn *fn, const double *v, const double *s, bool ties,
+                            comparison *c, submod_work *w)
 {
     size_t n = fn->n;
     submodi_sorted by_s = {0}, by_v;
     double *key = submodi_work_alloc(w, n, sizeof *key);
     void *state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1);
+    c->gains = submodi_work_alloc(w, n, sizeof *c->gains);
+    c->order = submodi_work_alloc(w, n, sizeof *c->order);
     TRY(submodi_work_status(w));
-    if (s && submodi_sort_f64(s, n, w, &by_s) != SUBMOD_OK) {
+    if (ties && submodi_sort_f64(s, n, w, &by_s) != SUBMOD_OK) {
         return submodi_out_of_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        key[i] = v[s ? submodi_sorted_index(&by_s, i) : (int32_t)i];
+        key[i] = v[ties ? submodi_sorted_index(&by_s, i) : (int32_t)i];
     }
     if (submodi_sort_f64(key, n, w, &by_v) != SUBMOD_OK) {
         return submodi_out_of_memory();
     }
     for (size_t i = 0; i < n; i++) {
         int32_t at = submodi_sorted_index(&by_v, i);
-        order[i] = s ? submodi_sorted_index(&by_s, (size_t)at) : at;
+        c->order[i] = ties ? submodi_sorted_index(&by_s, (size_t)at) : at;
     }
-    return submodi_fn_greedy(fn, state, order, gains);
+    return submodi_fn_greedy(fn, state, c->order, c->gains);
+}
+
+/* With (F - s) of the first k elements as slack_k,
+ *
+ *     f(v) - <s, v> = sum over k < n of slack_k (v_k - v_k+1) + slack_n v_n .
+ *
+ * Among elements of equal v nothing is added and subtracted again. If s is in B(F), every slack is
+ * >= 0 and the last one is 0. v has a rounding error relative to gains / lambda, which matters
+ * where v is near 0. */
+static submod_status compare(const submod_fn *fn, const double *v, const double *s, double lambda,
+                             bool ties, comparison *c, submod_work *w)
+{
+    size_t n = fn->n;
+    double slack = 0, lowest = 0, weight = 0;
+    TRY(greedy(fn, v, s, ties, c, w));
+    c->f = (submodi_extension){.known = true};
+    for (size_t k = 0; k < n; k++) {
+        int32_t e = c->order[k];
+        slack += c->gains[k] - s[e];
+        lowest = fmin(lowest, slack);
+        weight += fabs(c->gains[k]) + fabs(s[e]);
+        c->f.value += c->gains[k] * v[e];
+        c->f.excess += slack * (k + 1 < n ? v[e] - v[c->order[k + 1]] : v[e]);
+    }
+    double largest = fmax(fabs(v[c->order[0]]), fabs(v[c->order[n - 1]]));
+    c->f.size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
+    c->beyond = fmax(-lowest, fabs(slack)) / fmax(weight, DBL_MIN);
+    return SUBMOD_OK;
 }
 
 submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
                                    submodi_extension *f, submod_work *work)
 {
-    size_t n = p->fn->n;
     const submodi_cut *cut = submodi_cut_of(p->fn);
     if (cut && !p->settings->hinge) {
         submodi_cut_extension(cut, u, s, p->lambda, f);
         return SUBMOD_OK;
     }
-    double beyond;
-    double *v = submodi_work_alloc(work, n, sizeof *v);
-    double *gains = submodi_work_alloc(work, n, sizeof *gains);
-    int32_t *order = submodi_work_alloc(work, n, sizeof *order);
+    comparison c = {0};
+    double *v = submodi_work_alloc(work, p->fn->n, sizeof *v);
     TRY(submodi_work_status(work));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < p->fn->n; i++) {
         v[i] = p->settings->hinge ? fmax(u[i], 0) : u[i];
     }
-    TRY(greedy(p->fn, v, NULL, order, gains, work));
-    compare(v, s, order, gains, n, p->lambda, f, &beyond);
+    TRY(compare(p->fn, v, s, p->lambda, false, &c, work));
+    *f = c.f;
     return SUBMOD_OK;
 }
 
-/* Sums over entries, times their weights: lambda |u - x|^2, lambda |u - x + s / lambda|^2,
- * lambda |x|^2, |s|^2 / lambda, and <s, v - u>, v the argument of f, which only the hinge makes
- * another one. */
-enum { DISTANCE, RESIDUAL, OF_X, OF_S, HINGE, SUMS };
+/* Sums over some entries, times their weights. */
+typedef struct pair_sums {
+    double distance; /* lambda |u - x|^2 */
+    double residual; /* lambda |u - x + s / lambda|^2 */
+    double terms;    /* lambda |x|^2 + |s|^2 / lambda */
+    double beyond;   /* <s, v - u>, v the argument of f: only the hinge moves u */
+} pair_sums;
 
-static void sum_part(const submodi_prox_result *r, size_t begin, size_t end, double sum[SUMS])
+static pair_sums sum_part(const submodi_prox_result *r, size_t begin, size_t end)
 {
-    enum { CHUNK = 256 };
-    double a[SUMS][CHUNK], b[SUMS][CHUNK];
-    memset(sum, 0, SUMS * sizeof *sum);
-    for (size_t i = begin; i < end; i += CHUNK) {
-        size_t count = end - i < CHUNK ? end - i : CHUNK;
-        for (size_t k = 0; k < count; k++) {
-            const double u = r->u[i + k], s = r->s[i + k], x = r->x[i + k];
-            const double weight = r->weight ? r->weight[i + k] : 1;
-            const double scaled = weight * r->lambda, dual = s / r->lambda;
-            b[DISTANCE][k] = u - x;
-            b[RESIDUAL][k] = u - x + dual;
-            b[OF_X][k] = x;
-            b[OF_S][k] = b[HINGE][k] = weight * s;
-            a[DISTANCE][k] = scaled * (u - x);
-            a[RESIDUAL][k] = scaled * (u - x + dual);
-            a[OF_X][k] = scaled * x;
-            a[OF_S][k] = dual;
-            a[HINGE][k] = r->hinge && u < 0 ? -u : 0;
-        }
-        for (int j = 0; j < SUMS; j++) {
-            sum[j] += submodi_sums()->dot(a[j], b[j], count);
-        }
+    const double lambda = r->lambda, per_lambda = 1 / lambda;
+    double distance = 0, residual = 0, terms = 0, beyond = 0;
+#pragma omp simd reduction(+ : distance, residual, terms, beyond)
+    for (size_t i = begin; i < end; i++) {
+        const double weight = r->weight ? r->weight[i] : 1;
+        const double step = r->u[i] - r->x[i], dual = r->s[i] * per_lambda;
+        distance += weight * (lambda * step * step);
+        residual += weight * (lambda * (step + dual) * (step + dual));
+        terms += weight * (lambda * r->x[i] * r->x[i] + dual * r->s[i]);
+        beyond += weight * (r->s[i] * ((r->u[i] > 0 ? r->u[i] : 0) - r->u[i]));
     }
+    return (pair_sums){distance, residual, terms, beyond};
 }
 
-/* Parts do not depend on the number of threads. */
 submod_status submodi_prox_objectives(const submodi_prox_result *r, const submodi_extension *f,
                                       submod_prox_info *info, double *terms)
 {
-    enum { PARTS = 64, SMALL = 4096 };
+    enum { PARTS = 64, SMALL = 4096 }; /* parts do not depend on the number of threads */
     const size_t parts = r->n < SMALL ? 1 : PARTS;
     const int threads = parts > 1 ? submodi_threads_for(r->n) : 1;
-    double part[PARTS][SUMS], sum[SUMS] = {0};
+    pair_sums part[PARTS], sum = {0};
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (size_t t = 0; t < parts; t++) {
-        sum_part(r, r->n * t / parts, r->n * (t + 1) / parts, part[t]);
+        part[t] = sum_part(r, r->n * t / parts, r->n * (t + 1) / parts);
     }
     for (size_t t = 0; t < parts; t++) {
-        for (int j = 0; j < SUMS; j++) {
-            sum[j] += part[t][j];
-        }
+        sum.distance += part[t].distance;
+        sum.residual += part[t].residual;
+        sum.terms += part[t].terms;
+        sum.beyond += r->hinge ? part[t].beyond : 0;
     }
-    info->primal = f->value + sum[DISTANCE] / 2;
-    info->gap = f->excess + sum[HINGE] + sum[RESIDUAL] / 2;
+    info->primal = f->value + sum.distance / 2;
+    info->gap = f->excess + sum.beyond + sum.residual / 2;
     info->dual = info->primal - info->gap;
-    *terms = sum[OF_X] + sum[OF_S];
+    *terms = sum.terms;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "u, s or the objective overflows");
@@ -231,23 +232,19 @@ static submod_status check_own(const submodi_prox_problem *p, double *u, double 
 {
     const size_t n = p->fn->n;
     const submodi_prox_result result = {.n = n, .x = p->x, .lambda = p->lambda, .u = u, .s = s};
-    submodi_extension f;
     submod_prox_info info;
-    double beyond, terms;
-    double *gains = submodi_work_alloc(w, n, sizeof *gains);
-    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
-    TRY(submodi_work_status(w));
-    TRY(greedy(p->fn, u, s, order, gains, w));
-    compare(u, s, order, gains, n, p->lambda, &f, &beyond);
-    *good = beyond <= ROUNDING &&
-            submodi_prox_objectives(&result, &f, &info, &terms) == SUBMOD_OK &&
-            fabs(info.gap) <= allowed_gap(p, &f, terms);
+    comparison c = {0};
+    double terms;
+    TRY(compare(p->fn, u, s, p->lambda, true, &c, w));
+    *good = c.beyond <= ROUNDING &&
+            submodi_prox_objectives(&result, &c.f, &info, &terms) == SUBMOD_OK &&
+            fabs(info.gap) <= allowed_gap(p, &c.f, terms);
     if (*good && p->extension && !p->settings->hinge) {
-        *p->extension = f;
+        *p->extension = c.f;
     }
     for (size_t k = 0; cancelled && !*good && k < n; k++) {
-        s[order[k]] = gains[k];
-        u[order[k]] = p->x[order[k]] - gains[k] / p->lambda;
+        s[c.order[k]] = c.gains[k];
+        u[c.order[k]] = p->x[c.order[k]] - c.gains[k] / p->lambda;
     }
     return SUBMOD_OK;
 }
@@ -300,11 +297,11 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, submod_pr
  * method is not exact; one below 0 by more than rounding proves that s is no base. A gap of 0
  * proves nothing where the squares that it is made of are below the normal numbers, while x and s /
  * lambda are not. That matters to cyclic projections, which go on until the gap is small. */
-static submod_status judge(const submodi_prox_problem *p, const submod_prox_info *info,
-                           const double *s, double terms)
+static submod_status judge(const submodi_prox_problem *p, const submodi_prox_result *r,
+                           const submod_prox_info *info, double terms)
 {
-    size_t n = p->fn->n;
     double allowed = allowed_gap(p, p->extension, terms);
+    bool good = info->error > 0 ? info->error <= p->settings->accuracy : info->gap <= allowed;
     if (info->gap < -allowed) {
         return submodi_fail(SUBMOD_INACCURATE,
                             p->fn->calls_user_code
@@ -312,18 +309,27 @@ static submod_status judge(const submodi_prox_problem *p, const submod_prox_info
                                 : "rounding errors of F make the gap negative, %g",
                             info->gap);
     }
-    double x = submodi_largest(p->x, n), step = submodi_largest(s, n) / p->lambda;
-    bool blind = info->method == SUBMOD_PROX_SUM && (x > 0 || step > 0) &&
-                 p->lambda * x * x + p->lambda * step * step < DBL_MIN;
-    bool good = info->error > 0 ? info->error <= p->settings->accuracy : info->gap <= allowed;
-    return good && !blind ? SUBMOD_OK : SUBMOD_INACCURATE;
+    if (good && info->method == SUBMOD_PROX_SUM) {
+        double x = submodi_largest(r->x, r->n), step = submodi_largest(r->s, r->n) / r->lambda;
+        good = (x == 0 && step == 0) || r->lambda * x * x + r->lambda * step * step >= DBL_MIN;
+    }
+    return good ? SUBMOD_OK : SUBMOD_INACCURATE;
 }
 
 /* Solves the problem, and completes what the method left undone. */
-static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
+static submod_status solve(const submodi_prox_problem *p, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {
-    size_t n = p->fn->n;
+    const size_t n = p->fn->n;
+    const method *m = choose(p->fn, p->settings->method);
+    double terms;
+    if (!m) {
+        return SUBMOD_EUNSUPPORTED;
+    }
+    u = u ? u : submodi_work_alloc(w, n, sizeof *u);
+    s = s ? s : submodi_work_alloc(w, n, sizeof *s);
+    TRY(submodi_work_status(w));
+    info->method = m->method;
     submod_status outcome = m->solve(p, u, s, info, w);
     TRY(outcome < 0 ? outcome : SUBMOD_OK);
     if (!p->extension->known) {
@@ -335,12 +341,11 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
         }
         TRY(submodi_extension_at(p, u, s, p->extension, w));
     }
-    const submodi_prox_result result = {
+    const submodi_prox_result r = {
         .n = n, .x = p->x, .lambda = p->lambda, .hinge = p->settings->hinge, .u = u, .s = s};
-    double terms;
-    TRY(submodi_prox_objectives(&result, p->extension, info, &terms));
-    submod_status shown = judge(p, info, s, terms);
-    return outcome ? outcome : shown;
+    TRY(submodi_prox_objectives(&r, p->extension, info, &terms));
+    submod_status judged = judge(p, &r, info, terms);
+    return outcome ? outcome : judged;
 }
 
 /* ---- the entry ---- */
@@ -369,26 +374,10 @@ static submod_status check_problem(const submodi_prox_problem *p)
     return submodi_check_finite("x", p->x, p->fn->n);
 }
 
-static submod_status run(const submodi_prox_problem *p, double *u, double *s,
-                         submod_prox_info *info, submod_work *w)
-{
-    const method *m = choose(p->fn, p->settings->method);
-    if (!m) {
-        return SUBMOD_EUNSUPPORTED;
-    }
-    size_t n = p->fn->n;
-    u = u ? u : submodi_work_alloc(w, n, sizeof *u);
-    s = s ? s : submodi_work_alloc(w, n, sizeof *s);
-    TRY(submodi_work_status(w));
-    info->method = m->method;
-    return solve(p, m, u, s, info, w);
-}
-
 submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u, double *s,
                           const submod_prox_settings *settings, submod_prox_info *info,
                           submod_work *work)
 {
-    static const char who[] = "submod_prox";
     double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
     submodi_extension extension = {0};
@@ -399,13 +388,11 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                               .settings = &chosen,
                               .extension = &extension,
                               .found = chosen.combination ? &combination : NULL};
-    submod_status status = check_problem(&p);
-    if (status != SUBMOD_OK) {
-        return submodi_return(who, status);
-    }
     submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {0};
-    status = run(&p, u, s, &found, submodi_scope_open(&scope, work));
+    submod_status status = check_problem(&p);
+    status = status ? status : solve(&p, u, s, &found, w);
     if (status >= 0) {
         if (chosen.combination) {
             submodi_combination_move(chosen.combination, &combination);
@@ -415,5 +402,5 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     }
     submod_combination_free(&combination);
     submodi_scope_close(&scope);
-    return submodi_return(who, status);
+    return submodi_return("submod_prox", status);
 }
