@@ -115,32 +115,21 @@ static submod_status sweep_with_means(submodi_blocks *c, anderson *a, double clo
     return SUBMOD_OK;
 }
 
-/* What the rounds of active sets depend on. */
-typedef struct progress {
-    double length;   /* |r|^2 of the last round */
-    double close;    /* how close the sweeps come to their fixed point */
-    size_t in_a_row; /* rounds in which |r| grew */
-} progress;
-
-/* Adapts to a round that made |r| grow, or the gap fall by too little. Returns whether the next one
- * should go without sweeps. */
-static bool adapt(submodi_blocks *c, progress *so_far, bool slow)
+/* Projects the blocks first .. last - 1 from their present steps. */
+static submod_status project_again(submodi_blocks *c, size_t first, size_t last)
 {
-    double length = squared_length(c);
-    bool worse = length > so_far->length * GROWTH;
-    so_far->length = length;
-    so_far->in_a_row = worse ? so_far->in_a_row % 3 + 1 : 0;
-    so_far->close = worse ? fmax(0.1 * so_far->close, 1e-4 * INNER) : so_far->close;
-    c->rounds = worse || slow ? 2 * c->rounds : 1;
-    c->rounds = c->rounds < MOST_ROUNDS ? c->rounds : MOST_ROUNDS;
-    return so_far->in_a_row == 3;
+    memcpy(c->y, c->step, c->total * sizeof *c->y);
+    submodi_blocks_reset(c);
+    return submodi_blocks_project(c, first, last);
 }
 
-/* Each round: a flow, a plain sweep over the other blocks, and the gap. Returns SUBMOD_OK also when
- * flows do not bring it to an end. */
+/* Each round: a flow, a plain sweep over the other blocks, and the gap; then sweeps with means, but
+ * not after |r| grew in three rounds in a row. Returns SUBMOD_OK also when flows do not bring it to
+ * an end. */
 static submod_status active_sets(submodi_blocks *c, submod_work *w)
 {
-    progress so_far = {.length = INFINITY, .close = INNER};
+    double last_length = INFINITY, close = INNER;
+    int grown = 0;
     anderson a = {.n = c->total - c->begin};
     double **vectors[] = {&a.move, &a.image, &a.move_change, &a.image_change, &a.start, NULL};
     if (!submodi_take_vectors(w, a.n, vectors)) {
@@ -148,21 +137,25 @@ static submod_status active_sets(submodi_blocks *c, submod_work *w)
     }
     c->rounds = 1;
     for (int flows = 0; flows < MOST_FLOWS; flows++) {
-        double last = c->gap;
-        for (size_t first = 0; first < 2; first++) {
-            memcpy(c->y, c->step, c->total * sizeof *c->y);
-            submodi_blocks_reset(c);
-            TRY(submodi_blocks_project(c, first, first ? c->count : 1));
-        }
+        double last_gap = c->gap;
+        TRY(project_again(c, 0, 1));
+        TRY(project_again(c, 1, c->count));
         TRY(submodi_blocks_check_gap(c));
         if (is_good(c)) {
             return SUBMOD_OK;
         }
         TRY(reason_to_stop(c));
         c->best_gap = fmin(c->gap, c->best_gap);
-        if (!adapt(c, &so_far, c->gap > last / 2)) {
+        double length = squared_length(c);
+        bool worse = length > last_length * GROWTH;
+        c->rounds = worse || c->gap > last_gap / 2 ? 2 * c->rounds : 1;
+        c->rounds = c->rounds < MOST_ROUNDS ? c->rounds : MOST_ROUNDS;
+        close = worse ? fmax(0.1 * close, 1e-4 * INNER) : close;
+        grown = worse ? grown % 3 + 1 : 0;
+        last_length = length;
+        if (grown < 3) {
             bool settled = (double)c->cut->changes < FEW * (double)c->sum->n;
-            TRY(sweep_with_means(c, &a, so_far.close * (settled ? SETTLED : 1)));
+            TRY(sweep_with_means(c, &a, close * (settled ? SETTLED : 1)));
         }
     }
     return SUBMOD_OK;
@@ -170,28 +163,23 @@ static submod_status active_sets(submodi_blocks *c, submod_work *w)
 
 /* ---- cyclic projections ---- */
 
-typedef struct cycle {
-    double *last;  /* steps of the sweep before */
-    double t;      /* Nesterov's */
-    double length; /* |r|^2 of the sweep before */
-} cycle;
-
-static submod_status sweep(submodi_blocks *c, cycle *k)
+/* A sweep from extrapolated steps, `last` being those before. *t is Nesterov's number. */
+static submod_status sweep(submodi_blocks *c, double *last, double *t, double *last_length)
 {
-    double next = (1 + sqrt(1 + 4 * k->t * k->t)) / 2;
-    double momentum = (k->t - 1) / next, turn = 0;
+    double next = (1 + sqrt(1 + 4 * *t * *t)) / 2;
+    double momentum = (*t - 1) / next, turn = 0;
     for (size_t i = 0; i < c->total; i++) {
-        c->y[i] = c->step[i] + momentum * (c->step[i] - k->last[i]);
-        k->last[i] = c->step[i];
+        c->y[i] = c->step[i] + momentum * (c->step[i] - last[i]);
+        last[i] = c->step[i];
     }
     submodi_blocks_reset(c);
     TRY(submodi_blocks_project(c, 0, c->count));
     for (size_t i = 0; i < c->total; i++) {
-        turn += (c->y[i] - c->step[i]) * (c->step[i] - k->last[i]);
+        turn += (c->y[i] - c->step[i]) * (c->step[i] - last[i]);
     }
     double length = squared_length(c);
-    k->t = length > k->length || turn > 0 ? 1 : next;
-    k->length = length;
+    *t = length > *last_length || turn > 0 ? 1 : next;
+    *last_length = length;
     return SUBMOD_OK;
 }
 
@@ -209,14 +197,14 @@ static size_t wait_for(const submodi_blocks *c, double gap_before, size_t sweeps
 /* Sweeps until the gap is small enough, a limit is hit or the gap falls no more. */
 static submod_status cyclic(submodi_blocks *c, submod_work *w)
 {
-    cycle k = {.t = 0, .length = INFINITY}; /* two plain sweeps */
+    double t = 0, last_length = INFINITY; /* two plain sweeps */
     size_t unimproved = 0, wait = 0, checked_at = c->info->iterations;
-    k.last = submodi_work_alloc(w, c->total, sizeof *k.last);
+    double *last = submodi_work_alloc(w, c->total, sizeof *last);
     TRY(submodi_work_status(w));
-    memcpy(k.last, c->step, c->total * sizeof *k.last);
+    memcpy(last, c->step, c->total * sizeof *last);
     c->rounds = MOST_ROUNDS;
     while (unimproved < PATIENCE) {
-        TRY(sweep(c, &k));
+        TRY(sweep(c, last, &t, &last_length));
         submod_status stop = reason_to_stop(c);
         size_t sweeps = c->info->iterations - checked_at;
         if (stop == SUBMOD_OK && sweeps < wait) {
