@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/internal.h"
-#include "prox/combination.h"
+#include "prox/prox_internal.h"
 #include "submod/fn_internal.h"
 
 /* ---- combinations ---- */

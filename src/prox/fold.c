@@ -1,159 +1,101 @@
-/* The canonical parts of a sum.
- *
- * The terms of a combination are its parts; a term of a restriction or contraction is a function by
- * itself. Then equal kinds fold:
+/* Folds a combination into few summands: a term of a restriction or contraction becomes a function
+ * by itself, then equal kinds are joined,
  *
  *   cuts, embedded ones too          one graph (cut.c)
- *   Jaccard losses with one mask     one, the coefficients add up; so for each measure
  *   functions of the cardinality     one
+ *   counts of one mask and measure   one, the coefficients add up
  *
- * Cost: O(size of all terms).
- */
-#include "prox/fold.h"
-
+ * Cost: O(size of all terms). */
 #include <math.h>
 #include <string.h>
 
 #include "base/internal.h"
-#include "submod/fn_internal.h"
+#include "prox/sum.h"
 #include "submod/measure_internal.h"
-
-static void clear_part(submodi_sum_part *part)
-{
-    submod_fn_free(part->fn);
-    submodi_free(part->elements);
-    *part = (submodi_sum_part){0};
-}
 
 void submodi_folded_clear(submodi_folded *folded)
 {
     for (size_t i = 0; i < folded->count; i++) {
-        clear_part(&folded->parts[i]);
+        submod_fn_free(folded->summands[i].fn);
     }
-    submodi_free(folded->parts);
-    submodi_free(folded->modular);
-    *folded = (submodi_folded){0};
+    folded->count = 0;
 }
 
-static submod_status add_part(submodi_folded *to, const submodi_term *t)
-{
-    submodi_sum_part *part = &to->parts[to->count++];
-    *part = (submodi_sum_part){.coefficient = t->coefficient};
-    if (t->outer) {
-        part->elements = submodi_alloc(t->count, sizeof *part->elements);
-        if (!part->elements) {
-            return submodi_out_of_memory();
-        }
-        memcpy(part->elements, t->outer, t->count * sizeof *part->elements);
-    }
-    return submodi_fn_of_term(t, &part->fn);
-}
-
-static submod_status add_parts(submodi_folded *to, const submod_fn *fn)
+static submod_status add_terms(submodi_folded *to, const submod_fn *fn, submod_work *w)
 {
     const submodi_terms terms = submodi_fn_terms(fn);
-    to->parts = submodi_alloc(terms.count, sizeof *to->parts);
-    if (!to->parts) {
-        return submodi_out_of_memory();
-    }
-    for (size_t i = 0; i < terms.count; i++) {
-        TRY(add_part(to, &terms.terms[i]));
-    }
+    to->modular = submodi_work_alloc(w, fn->n, sizeof *to->modular);
+    to->summands = submodi_work_alloc(w, terms.count, sizeof *to->summands);
+    TRY(submodi_work_status(w));
     for (size_t e = 0; e < fn->n; e++) {
         to->modular[e] = terms.modular ? terms.modular[e] : 0;
+    }
+    for (size_t i = 0; i < terms.count; i++) {
+        const submodi_term *t = &terms.terms[i];
+        to->summands[i] = (submodi_summand){.coefficient = t->coefficient, .elements = t->outer};
+        to->count++;
+        TRY(submodi_fn_of_term(t, &to->summands[i].fn));
     }
     return SUBMOD_OK;
 }
 
 /* ---- equal kinds ---- */
 
-/* Whether a part belongs to a kind. */
-typedef bool is_kind(const submodi_sum_part *part);
+/* Whether a summand belongs to a kind. */
+typedef bool is_kind(const submodi_summand *t);
 
-static bool is_cut(const submodi_sum_part *part)
+static bool is_cut(const submodi_summand *t)
 {
-    return submodi_cut_of(part->fn) != NULL;
+    return submodi_cut_of(t->fn) != NULL;
 }
 
-static bool is_cardinality(const submodi_sum_part *part)
+static bool is_cardinality(const submodi_summand *t)
 {
-    return part->fn->cardinality && !part->elements;
-}
-
-/* Moves the parts of a kind to the end; returns how many there are. */
-static size_t gather(submodi_folded *to, is_kind *is)
-{
-    size_t kept = to->count;
-    for (size_t i = to->count; i-- > 0;) {
-        if (is(&to->parts[i])) {
-            submodi_sum_part part = to->parts[i];
-            to->parts[i] = to->parts[--kept];
-            to->parts[kept] = part;
-        }
-    }
-    return to->count - kept;
-}
-
-/* The last `many` parts become one. */
-static void replace_last(submodi_folded *to, size_t many, submod_fn *by)
-{
-    for (size_t i = 0; i < many; i++) {
-        clear_part(&to->parts[--to->count]);
-    }
-    to->parts[to->count++] = (submodi_sum_part){.fn = by, .coefficient = 1};
-}
-
-static submod_status fold_cuts(submodi_folded *to)
-{
-    size_t many = gather(to, is_cut);
-    bool embedded = many == 1 && to->count > 1 && to->parts[to->count - 1].elements;
-    if (many < 2 && !embedded) {
-        return SUBMOD_OK;
-    }
-    const submodi_sum_part *cuts = to->parts + to->count - many;
-    submodi_weighted_cut *pieces = submodi_alloc(many, sizeof *pieces);
-    if (!pieces) {
-        return submodi_out_of_memory();
-    }
-    for (size_t i = 0; i < many; i++) {
-        pieces[i] = (submodi_weighted_cut){cuts[i].fn, cuts[i].coefficient, cuts[i].elements};
-    }
-    submod_fn *merged = NULL;
-    submod_status status = submodi_cut_merge(to->n, pieces, many, &merged);
-    submodi_free(pieces);
-    if (status == SUBMOD_OK) {
-        replace_last(to, many, merged);
-    }
-    return status;
-}
-
-/* A sum of functions of the cardinality is one. */
-static submod_status fold_cardinality(submodi_folded *to)
-{
-    size_t many = gather(to, is_cardinality);
-    if (many < 2) {
-        return SUBMOD_OK;
-    }
-    const submodi_sum_part *parts = to->parts + to->count - many;
-    submod_term *terms = submodi_alloc(many, sizeof *terms);
-    submod_fn *merged = NULL;
-    submod_status status = terms ? SUBMOD_OK : submodi_out_of_memory();
-    for (size_t i = 0; status == SUBMOD_OK && i < many; i++) {
-        terms[i] = (submod_term){parts[i].fn, parts[i].coefficient, NULL};
-    }
-    status = status ? status : submod_fn_combine(to->n, terms, many, NULL, &merged);
-    submodi_free(terms);
-    if (status == SUBMOD_OK) {
-        replace_last(to, many, merged);
-    }
-    return status;
+    return t->fn->cardinality && !t->elements;
 }
 
 /* Functions of counts without weights, except Hamming, which is modular. */
-static bool is_of_counts(const submodi_sum_part *part)
+static bool is_of_counts(const submodi_summand *t)
 {
-    const submodi_counts *c = submodi_counts_of(part->fn);
-    return !part->elements && c && !c->weight && c->measure.type != SUBMOD_MEASURE_HAMMING;
+    const submodi_counts *c = submodi_counts_of(t->fn);
+    return !t->elements && c && !c->weight && c->measure.type != SUBMOD_MEASURE_HAMMING;
+}
+
+/* Moves the summands of a kind to the end. Returns where they begin. */
+static size_t gather(submodi_folded *to, is_kind *is)
+{
+    size_t first = to->count;
+    for (size_t i = to->count; i-- > 0;) {
+        if (is(&to->summands[i])) {
+            submodi_summand t = to->summands[i];
+            to->summands[i] = to->summands[--first];
+            to->summands[first] = t;
+        }
+    }
+    return first;
+}
+
+/* Joins several summands of a kind; also a single one of some elements, if there are others. */
+static submod_status fold_kind(submodi_folded *to, is_kind *is, submod_work *w)
+{
+    size_t first = gather(to, is), count = to->count - first;
+    const submodi_summand *t = to->summands + first;
+    submod_term *terms = submodi_work_alloc(w, count, sizeof *terms);
+    submod_fn *joined = NULL;
+    TRY(submodi_work_status(w));
+    if (count == 0 || (count == 1 && (first == 0 || !t->elements))) {
+        return SUBMOD_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        terms[i] = (submod_term){t[i].fn, t[i].coefficient, t[i].elements};
+    }
+    TRY(is == is_cut ? submodi_cut_merge(to->n, terms, count, &joined)
+                     : submod_fn_combine(to->n, terms, count, NULL, &joined));
+    while (to->count > first) {
+        submod_fn_free(to->summands[--to->count].fn);
+    }
+    to->summands[to->count++] = (submodi_summand){.fn = joined, .coefficient = 1};
+    return SUBMOD_OK;
 }
 
 /* Whether both are the same function of counts. */
@@ -168,31 +110,49 @@ static bool same_counts(const submod_fn *a, const submod_fn *b)
 /* The coefficient of a later one is added to that of an earlier one, if the sum is finite. */
 static void fold_counts(submodi_folded *to)
 {
-    for (size_t i = to->count - gather(to, is_of_counts); i < to->count; i++) {
+    for (size_t i = gather(to, is_of_counts); i < to->count; i++) {
         for (size_t j = to->count; j-- > i + 1;) {
-            double both = to->parts[i].coefficient + to->parts[j].coefficient;
-            if (isfinite(both) && same_counts(to->parts[i].fn, to->parts[j].fn)) {
-                to->parts[i].coefficient = both;
-                clear_part(&to->parts[j]);
-                to->parts[j] = to->parts[--to->count];
+            double both = to->summands[i].coefficient + to->summands[j].coefficient;
+            if (isfinite(both) && same_counts(to->summands[i].fn, to->summands[j].fn)) {
+                to->summands[i].coefficient = both;
+                submod_fn_free(to->summands[j].fn);
+                to->summands[j] = to->summands[--to->count];
             }
         }
     }
 }
 
-submod_status submodi_fold(const submod_fn *fn, submodi_folded *folded)
+/* All cuts are the first summand. Those whose proxes are inexact come before the others. */
+static int rank_of(const submodi_summand *t)
 {
-    *folded = (submodi_folded){.n = fn->n, .modular = submodi_alloc(fn->n, sizeof(double))};
-    if (!folded->modular) {
-        return submodi_out_of_memory();
+    return is_cut(t) ? 0 : t->fast ? 2 : 1;
+}
+
+static submod_status arrange(submodi_folded *to, submod_work *w)
+{
+    submodi_summand *all = to->summands;
+    submodi_summand *sorted = submodi_work_alloc(w, to->count, sizeof *sorted);
+    size_t next = 0;
+    TRY(submodi_work_status(w));
+    for (size_t i = 0; i < 3 * to->count; i++) {
+        submodi_summand *t = &all[i % to->count];
+        t->own = submodi_can_own(t->fn);
+        t->fast = t->own || submodi_can_closed_form(t->fn) || submodi_can_cardinality(t->fn) ||
+                  submodi_can_jaccard(t->fn) || submodi_can_decompose(t->fn);
+        if (rank_of(t) == (int)(i / to->count)) {
+            sorted[next++] = *t;
+        }
     }
-    submod_status status = add_parts(folded, fn);
-    status = status ? status : fold_cuts(folded);
-    status = status ? status : fold_cardinality(folded);
-    if (status == SUBMOD_OK) {
-        fold_counts(folded);
-    } else {
-        submodi_folded_clear(folded);
-    }
-    return status;
+    to->summands = sorted;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_fold(const submod_fn *fn, submodi_folded *to, submod_work *w)
+{
+    *to = (submodi_folded){.n = fn->n};
+    TRY(add_terms(to, fn, w));
+    TRY(fold_kind(to, is_cut, w));
+    TRY(fold_kind(to, is_cardinality, w));
+    fold_counts(to);
+    return arrange(to, w);
 }

@@ -22,7 +22,6 @@
 #include <math.h>
 
 #include "base/sums.h"
-#include "prox/combination.h"
 #include "prox/min_norm.h"
 
 /* Consecutive elements of a sequence of all elements, along which u falls. */

@@ -1,21 +1,19 @@
 /* The one entry to all proximal operators: checks the arguments, picks the method, and computes the
- * objectives of u and s in a form that does not cancel:
+ * objectives of u and s in a form that does not cancel (docs/mathematics.md, section 6):
  *
  *     gap = f(u) - <s, u> + lambda/2 |u - x + s / lambda|^2 .
  *
- * Let pi be the order in which u falls. The first two terms are summed by parts along it:
- *
- *     f(u) - <s, u> = sum over k < n of (F - s)({pi_1 .. pi_k}) (u_pi_k - u_pi_k+1)
- *                     + (F - s)(V) u_pi_n .
- *
- * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
- * term is >= 0, and (F - s)(V) = 0. Cost: that of the method, and O(n) if it left f(u); else a pass
- * over the edges of a cut (prox_cut.c), or a sort and a chain. */
+ * Cost: that of the method, and O(n) if it left f(u); else a sort and a chain, for a cut a pass
+ * over its edges. */
 #include "base/internal.h"
+#include "base/sort.h"
 #include "base/sums.h"
-#include "prox/combination.h"
 #include "prox/prox_cut.h"
 #include "prox/prox_internal.h"
+
+/* A gap below this is not asked of exact methods and of user code, relative to its terms; nor are
+ * smaller differences between s and F, relative to the gains. */
+static const double ROUNDING = 1e-10;
 
 /* ---- methods ---- */
 
@@ -80,48 +78,90 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
 
 /* ---- objectives ---- */
 
-/* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
- * error relative to weight / lambda, which matters where v is near 0. */
-static double excess(const double *v, const double *s, const double *g, const int32_t *order,
-                     size_t n, double lambda, double *size)
+/* v and s beside the gains of F along an order in which v falls. */
+typedef struct comparison {
+    int32_t *order;
+    double *gains; /* along the order */
+    submodi_extension f;
+    double beyond; /* by how much s violates F along the order, relative to all gains */
+} comparison;
+
+/* Sorts the elements by falling v, those with equal v by falling s if `ties`, and computes the
+ * gains along this order. */
+static submod_status greedy(const submod_fn *fn, const double *v, const double *s, bool ties,
+                            comparison *c, submod_work *w)
 {
-    double sum = 0;
-    double slack = 0; /* (F - s) of the prefix so far */
-    double weight = 0;
-    double largest = fmax(fabs(v[order[0]]), fabs(v[order[n - 1]]));
-    for (size_t k = 0; k < n; k++) {
-        int32_t e = order[k];
-        slack += g[e] - s[e];
-        weight += fabs(g[e]) + fabs(s[e]);
-        sum += slack * (k + 1 < n ? v[e] - v[order[k + 1]] : v[e]);
+    size_t n = fn->n;
+    submodi_sorted by_s = {0}, by_v;
+    double *key = submodi_work_alloc(w, n, sizeof *key);
+    void *state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1);
+    c->gains = submodi_work_alloc(w, n, sizeof *c->gains);
+    c->order = submodi_work_alloc(w, n, sizeof *c->order);
+    TRY(submodi_work_status(w));
+    if (ties && submodi_sort_f64(s, n, w, &by_s) != SUBMOD_OK) {
+        return submodi_out_of_memory();
     }
-    *size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
-    return sum;
+    for (size_t i = 0; i < n; i++) {
+        key[i] = v[ties ? submodi_sorted_index(&by_s, i) : (int32_t)i];
+    }
+    if (submodi_sort_f64(key, n, w, &by_v) != SUBMOD_OK) {
+        return submodi_out_of_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        int32_t at = submodi_sorted_index(&by_v, i);
+        c->order[i] = ties ? submodi_sorted_index(&by_s, (size_t)at) : at;
+    }
+    return submodi_fn_greedy(fn, state, c->order, c->gains);
+}
+
+/* With (F - s) of the first k elements as slack_k,
+ *
+ *     f(v) - <s, v> = sum over k < n of slack_k (v_k - v_k+1) + slack_n v_n .
+ *
+ * Among elements of equal v nothing is added and subtracted again. If s is in B(F), every slack is
+ * >= 0 and the last one is 0. v has a rounding error relative to gains / lambda, which matters
+ * where v is near 0. */
+static submod_status compare(const submod_fn *fn, const double *v, const double *s, double lambda,
+                             bool ties, comparison *c, submod_work *w)
+{
+    size_t n = fn->n;
+    double slack = 0, lowest = 0, weight = 0;
+    TRY(greedy(fn, v, s, ties, c, w));
+    c->f = (submodi_extension){.known = true};
+    for (size_t k = 0; k < n; k++) {
+        int32_t e = c->order[k];
+        slack += c->gains[k] - s[e];
+        lowest = fmin(lowest, slack);
+        weight += fabs(c->gains[k]) + fabs(s[e]);
+        c->f.value += c->gains[k] * v[e];
+        c->f.excess += slack * (k + 1 < n ? v[e] - v[c->order[k + 1]] : v[e]);
+    }
+    double largest = fmax(fabs(v[c->order[0]]), fabs(v[c->order[n - 1]]));
+    c->f.size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
+    c->beyond = fmax(-lowest, fabs(slack)) / fmax(weight, DBL_MIN);
+    return SUBMOD_OK;
 }
 
 submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
                                    submodi_extension *f, submod_work *work)
 {
-    size_t n = p->fn->n;
     const submodi_cut *cut = submodi_cut_of(p->fn);
     if (cut && !p->settings->hinge) {
         submodi_cut_extension(cut, u, s, p->lambda, f);
         return SUBMOD_OK;
     }
-    double *v = submodi_work_alloc(work, n, sizeof *v);
-    double *g = submodi_work_alloc(work, n, sizeof *g);
-    int32_t *order = submodi_work_alloc(work, n, sizeof *order);
+    comparison c = {0};
+    double *v = submodi_work_alloc(work, p->fn->n, sizeof *v);
     TRY(submodi_work_status(work));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < p->fn->n; i++) {
         v[i] = p->settings->hinge ? fmax(u[i], 0) : u[i];
     }
-    TRY(submod_lovasz(p->fn, v, &f->value, g, order, SUBMOD_TIES_INDEX, work));
-    f->excess = excess(v, s, g, order, n, p->lambda, &f->size);
-    f->known = true;
+    TRY(compare(p->fn, v, s, p->lambda, false, &c, work));
+    *f = c.f;
     return SUBMOD_OK;
 }
 
-/* Over all entries, times their weights. */
+/* Sums over some entries, times their weights. */
 typedef struct pair_sums {
     double distance; /* lambda |u - x|^2 */
     double residual; /* lambda |u - x + s / lambda|^2 */
@@ -129,75 +169,104 @@ typedef struct pair_sums {
     double beyond;   /* <s, v - u>, v the argument of f: only the hinge moves u */
 } pair_sums;
 
-/* The sums of a part of the entries; entry i goes to lane i % LANES, so that the loop is a vector
- * loop. */
 static pair_sums sum_part(const submodi_prox_result *r, size_t begin, size_t end)
 {
-    enum { LANES = 4, SUMS = 4 };
-    const double lambda = r->lambda;
-    const double per_lambda = 1 / lambda;
-    double sum[SUMS][LANES] = {{0}};
-    for (size_t i = begin; i < end; i += LANES) {
-        double u[LANES] = {0};
-        double s[LANES] = {0};
-        double x[LANES] = {0};
-        double weight[LANES] = {1, 1, 1, 1};
-        for (size_t k = 0; k < LANES && k < end - i; k++) {
-            u[k] = r->u[i + k];
-            s[k] = r->s[i + k];
-            x[k] = r->x[i + k];
-            weight[k] = r->weight ? r->weight[i + k] : 1;
-        }
-        for (size_t k = 0; k < LANES; k++) {
-            double dual = s[k] * per_lambda;
-            double step = u[k] - x[k];
-            double miss = step + dual;
-            sum[0][k] += weight[k] * (lambda * step * step);
-            sum[1][k] += weight[k] * (lambda * miss * miss);
-            sum[2][k] += weight[k] * (lambda * x[k] * x[k] + dual * s[k]);
-            sum[3][k] += weight[k] * (s[k] * ((u[k] > 0 ? u[k] : 0) - u[k]));
-        }
+    const double lambda = r->lambda, per_lambda = 1 / lambda;
+    double distance = 0, residual = 0, terms = 0, beyond = 0;
+#pragma omp simd reduction(+ : distance, residual, terms, beyond)
+    for (size_t i = begin; i < end; i++) {
+        const double weight = r->weight ? r->weight[i] : 1;
+        const double step = r->u[i] - r->x[i], dual = r->s[i] * per_lambda;
+        distance += weight * (lambda * step * step);
+        residual += weight * (lambda * (step + dual) * (step + dual));
+        terms += weight * (lambda * r->x[i] * r->x[i] + dual * r->s[i]);
+        beyond += weight * (r->s[i] * ((r->u[i] > 0 ? r->u[i] : 0) - r->u[i]));
     }
-    double total[SUMS];
-    for (size_t k = 0; k < SUMS; k++) {
-        total[k] = (sum[k][0] + sum[k][2]) + (sum[k][1] + sum[k][3]);
-    }
-    return (pair_sums){total[0], total[1], total[2], r->hinge ? total[3] : 0};
-}
-
-/* Parts do not depend on the number of threads. */
-static pair_sums sum_pairs(const submodi_prox_result *r)
-{
-    enum { PARTS = 64, SMALL = 4096 };
-    if (r->n < SMALL) {
-        return sum_part(r, 0, r->n);
-    }
-    pair_sums part[PARTS];
-#pragma omp parallel for num_threads(submodi_threads_for(r->n))
-    for (size_t t = 0; t < PARTS; t++) {
-        part[t] = sum_part(r, r->n * t / PARTS, r->n * (t + 1) / PARTS);
-    }
-    pair_sums all = part[0];
-    for (size_t t = 1; t < PARTS; t++) {
-        all.distance += part[t].distance;
-        all.residual += part[t].residual;
-        all.terms += part[t].terms;
-        all.beyond += part[t].beyond;
-    }
-    return all;
+    return (pair_sums){distance, residual, terms, beyond};
 }
 
 submod_status submodi_prox_objectives(const submodi_prox_result *r, const submodi_extension *f,
                                       submod_prox_info *info, double *terms)
 {
-    pair_sums sums = sum_pairs(r);
-    info->primal = f->value + sums.distance / 2;
-    info->gap = f->excess + sums.beyond + sums.residual / 2;
+    enum { PARTS = 64, SMALL = 4096 }; /* parts do not depend on the number of threads */
+    const size_t parts = r->n < SMALL ? 1 : PARTS;
+    const int threads = parts > 1 ? submodi_threads_for(r->n) : 1;
+    pair_sums part[PARTS], sum = {0};
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (size_t t = 0; t < parts; t++) {
+        part[t] = sum_part(r, r->n * t / parts, r->n * (t + 1) / parts);
+    }
+    for (size_t t = 0; t < parts; t++) {
+        sum.distance += part[t].distance;
+        sum.residual += part[t].residual;
+        sum.terms += part[t].terms;
+        sum.beyond += r->hinge ? part[t].beyond : 0;
+    }
+    info->primal = f->value + sum.distance / 2;
+    info->gap = f->excess + sum.beyond + sum.residual / 2;
     info->dual = info->primal - info->gap;
-    *terms = sums.terms;
+    *terms = sum.terms;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "u, s or the objective overflows");
+}
+
+/* The gap that rounding explains, or the tolerance: at least the default one, because exact methods
+ * cannot do better when asked for 0. */
+static double allowed_gap(const submodi_prox_problem *p, const submodi_extension *f, double terms)
+{
+    return fmax(p->settings->tolerance, ROUNDING) * terms / 2 + 8 * DBL_EPSILON * f->size;
+}
+
+/* ---- the slot of the function itself ---- */
+
+bool submodi_can_own(const submod_fn *fn)
+{
+    return fn->ops.prox != NULL;
+}
+
+/* Nothing proves what user code returns, so it is compared with F along the order of u: no prefix
+ * may have more of s than of F, V must have as much, and the gap must be small. If it is not,
+ * another method solves the problem; a call that was cancelled leaves a greedy vector. */
+static submod_status check_own(const submodi_prox_problem *p, double *u, double *s, bool cancelled,
+                               bool *good, submod_work *w)
+{
+    const size_t n = p->fn->n;
+    const submodi_prox_result result = {.n = n, .x = p->x, .lambda = p->lambda, .u = u, .s = s};
+    submod_prox_info info;
+    comparison c = {0};
+    double terms;
+    TRY(compare(p->fn, u, s, p->lambda, true, &c, w));
+    *good = c.beyond <= ROUNDING &&
+            submodi_prox_objectives(&result, &c.f, &info, &terms) == SUBMOD_OK &&
+            fabs(info.gap) <= allowed_gap(p, &c.f, terms);
+    if (*good && p->extension && !p->settings->hinge) {
+        *p->extension = c.f;
+    }
+    for (size_t k = 0; cancelled && !*good && k < n; k++) {
+        s[c.order[k]] = c.gains[k];
+        u[c.order[k]] = p->x[c.order[k]] - c.gains[k] / p->lambda;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_prox_own(const submodi_prox_problem *p, double *u, double *s,
+                               submod_prox_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    bool good = false;
+    submod_status outcome = submodi_fn_prox(p->fn, p->x, p->lambda, u, s);
+    bool cancelled = outcome == SUBMOD_CANCELLED;
+    TRY(outcome < 0 ? outcome : SUBMOD_OK);
+    submod_status status = check_own(p, u, s, cancelled, &good, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    info->oracle_calls += 2;
+    if (status != SUBMOD_OK || cancelled || good) {
+        return status || !cancelled ? status : outcome;
+    }
+    bool decomposes = submodi_can_decompose(p->fn);
+    info->method = decomposes ? SUBMOD_PROX_DECOMPOSITION : SUBMOD_PROX_MIN_NORM;
+    return (decomposes ? submodi_prox_decompose : submodi_prox_min_norm)(p, u, s, info, work);
 }
 
 /* ---- what a method has found ---- */
@@ -225,40 +294,15 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, submod_pr
     return SUBMOD_OK;
 }
 
-/* Checks u and s and completes what the method left undone. */
-static submod_status complete(const submodi_prox_problem *p, submod_prox_method m, double *u,
-                              double *s, submod_work *w)
-{
-    size_t n = p->fn->n;
-    if (p->extension->known) {
-        return SUBMOD_OK;
-    }
-    if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "u or s overflows");
-    }
-    if (p->settings->hinge) {
-        TRY(compose_with_hinge(p, m, u, s));
-    }
-    return submodi_extension_at(p, u, s, p->extension, w);
-}
-
-/* Matters to cyclic projections, which go on until the gap is small; exact methods do not read it,
- * and others have units of their own. */
-static bool gap_is_blind(const submodi_prox_problem *p, submod_prox_method m, const double *s)
-{
-    size_t n = p->fn->n;
-    return m == SUBMOD_PROX_SUM && submodi_gap_is_blind(p->lambda, submodi_largest(p->x, n),
-                                                        submodi_largest(s, n) / p->lambda);
-}
-
 /* Judges a result by its gap: a gap that is too large means that F is not submodular, or that the
- * method is not exact; one below 0 by more than rounding proves that s is no base. */
-static submod_status judge(const submodi_prox_problem *p, const submod_prox_info *info,
-                           const double *s, double terms)
+ * method is not exact; one below 0 by more than rounding proves that s is no base. A gap of 0
+ * proves nothing where the squares that it is made of are below the normal numbers, while x and s /
+ * lambda are not. That matters to cyclic projections, which go on until the gap is small. */
+static submod_status judge(const submodi_prox_problem *p, const submodi_prox_result *r,
+                           const submod_prox_info *info, double terms)
 {
-    /* At least the default tolerance, because exact methods cannot do better when asked for 0. */
-    double allowed =
-        fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * p->extension->size;
+    double allowed = allowed_gap(p, p->extension, terms);
+    bool good = info->error > 0 ? info->error <= p->settings->accuracy : info->gap <= allowed;
     if (info->gap < -allowed) {
         return submodi_fail(SUBMOD_INACCURATE,
                             p->fn->calls_user_code
@@ -266,24 +310,43 @@ static submod_status judge(const submodi_prox_problem *p, const submod_prox_info
                                 : "rounding errors of F make the gap negative, %g",
                             info->gap);
     }
-    bool good = info->error > 0 ? info->error <= p->settings->accuracy : info->gap <= allowed;
-    return good && !gap_is_blind(p, info->method, s) ? SUBMOD_OK : SUBMOD_INACCURATE;
+    if (good && info->method == SUBMOD_PROX_SUM) {
+        double x = submodi_largest(r->x, r->n), step = submodi_largest(r->s, r->n) / r->lambda;
+        good = (x == 0 && step == 0) || r->lambda * x * x + r->lambda * step * step >= DBL_MIN;
+    }
+    return good ? SUBMOD_OK : SUBMOD_INACCURATE;
 }
 
-static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
+/* Solves the problem, and completes what the method left undone. */
+static submod_status solve(const submodi_prox_problem *p, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {
-    submod_status outcome = m->solve(p, u, s, info, w);
-    if (outcome < 0) {
-        return outcome;
-    }
-    TRY(complete(p, m->method, u, s, w));
-    submodi_prox_result result = {
-        .n = p->fn->n, .x = p->x, .lambda = p->lambda, .hinge = p->settings->hinge, .u = u, .s = s};
+    const size_t n = p->fn->n;
+    const method *m = choose(p->fn, p->settings->method);
     double terms;
-    TRY(submodi_prox_objectives(&result, p->extension, info, &terms));
-    submod_status shown = judge(p, info, s, terms);
-    return outcome ? outcome : shown;
+    if (!m) {
+        return SUBMOD_EUNSUPPORTED;
+    }
+    u = u ? u : submodi_work_alloc(w, n, sizeof *u);
+    s = s ? s : submodi_work_alloc(w, n, sizeof *s);
+    TRY(submodi_work_status(w));
+    info->method = m->method;
+    submod_status outcome = m->solve(p, u, s, info, w);
+    TRY(outcome < 0 ? outcome : SUBMOD_OK);
+    if (!p->extension->known) {
+        if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "u or s overflows");
+        }
+        if (p->settings->hinge) {
+            TRY(compose_with_hinge(p, m->method, u, s));
+        }
+        TRY(submodi_extension_at(p, u, s, p->extension, w));
+    }
+    const submodi_prox_result r = {
+        .n = n, .x = p->x, .lambda = p->lambda, .hinge = p->settings->hinge, .u = u, .s = s};
+    TRY(submodi_prox_objectives(&r, p->extension, info, &terms));
+    submod_status judged = judge(p, &r, info, terms);
+    return outcome ? outcome : judged;
 }
 
 /* ---- the entry ---- */
@@ -312,26 +375,10 @@ static submod_status check_problem(const submodi_prox_problem *p)
     return submodi_check_finite("x", p->x, p->fn->n);
 }
 
-static submod_status run(const submodi_prox_problem *p, double *u, double *s,
-                         submod_prox_info *info, submod_work *w)
-{
-    const method *m = choose(p->fn, p->settings->method);
-    if (!m) {
-        return SUBMOD_EUNSUPPORTED;
-    }
-    size_t n = p->fn->n;
-    u = u ? u : submodi_work_alloc(w, n, sizeof *u);
-    s = s ? s : submodi_work_alloc(w, n, sizeof *s);
-    TRY(submodi_work_status(w));
-    info->method = m->method;
-    return solve(p, m, u, s, info, w);
-}
-
 submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u, double *s,
                           const submod_prox_settings *settings, submod_prox_info *info,
                           submod_work *work)
 {
-    static const char who[] = "submod_prox";
     double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
     submodi_extension extension = {0};
@@ -342,13 +389,11 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                               .settings = &chosen,
                               .extension = &extension,
                               .found = chosen.combination ? &combination : NULL};
-    submod_status status = check_problem(&p);
-    if (status != SUBMOD_OK) {
-        return submodi_return(who, status);
-    }
     submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {0};
-    status = run(&p, u, s, &found, submodi_scope_open(&scope, work));
+    submod_status status = check_problem(&p);
+    status = status ? status : solve(&p, u, s, &found, w);
     if (status >= 0) {
         if (chosen.combination) {
             submodi_combination_move(chosen.combination, &combination);
@@ -358,5 +403,5 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     }
     submod_combination_free(&combination);
     submodi_scope_close(&scope);
-    return submodi_return(who, status);
+    return submodi_return("submod_prox", status);
 }

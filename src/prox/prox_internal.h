@@ -82,6 +82,15 @@ static inline void submodi_tell_progress(const submod_prox_settings *settings, s
     }
 }
 
+/* ---- combinations under construction ---- */
+
+/* Checks what a user hands in: weights >= 0, not all 0, and orders that are permutations. */
+submod_status submodi_combination_check(const submod_combination *c);
+/* Allocates *new, to be filled and then moved to where it belongs. */
+submod_status submodi_combination_alloc(size_t n, size_t count, submod_combination *new);
+/* Frees the content of *to and moves that of *from there; *from is then empty. */
+void submodi_combination_move(submod_combination *to, submod_combination *from);
+
 /* ---- the objectives of u and s ---- */
 
 /* Computes the extension at u, compared with s, by a sort and a chain: for methods that do not
@@ -112,13 +121,6 @@ static inline void submodi_compose_with_hinge(double x, double lambda, double *u
     double positive = *s > 0 ? *s : 0;
     *s = positive < largest ? positive : largest;
     *u = *u > least ? *u : least;
-}
-
-/* Whether a gap of 0 proves nothing, because the squares that it is made of are below the normal
- * numbers, most of them 0, while x and s / lambda are not; given by their largest entries. */
-static inline bool submodi_gap_is_blind(double lambda, double x, double step)
-{
-    return (x > 0 || step > 0) && lambda * x * x + lambda * step * step < DBL_MIN;
 }
 
 /* ---- Algorithm 2 on sorted entries ---- */

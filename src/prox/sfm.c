@@ -17,7 +17,6 @@
 #include <math.h>
 
 #include "base/internal.h"
-#include "prox/combination.h"
 #include "prox/prox_internal.h"
 #include <submod/prox.h>
 

@@ -460,7 +460,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
 /* ---- sums of cuts ---- */
 
 /* Each edge has two entries in the lists; the first of them stands for it. */
-static void add_cut(submodi_cut *to, adding pass, const submodi_weighted_cut *cut)
+static void add_cut(submodi_cut *to, adding pass, const submod_term *cut)
 {
     const submodi_cut *c = cut->fn->ctx;
     const int32_t *at = cut->elements;
@@ -506,7 +506,7 @@ static double join_parallel(submodi_cut *c, size_t *mark, uint32_t *moved)
     return largest;
 }
 
-static submod_status merge(size_t n, const submodi_weighted_cut *cuts, size_t count, submod_fn **fn,
+static submod_status merge(size_t n, const submod_term *cuts, size_t count, submod_fn **fn,
                            submod_work *w)
 {
     size_t total = 0;
@@ -540,8 +540,7 @@ static submod_status merge(size_t n, const submodi_weighted_cut *cuts, size_t co
     return finish(c, fn);
 }
 
-submod_status submodi_cut_merge(size_t n, const submodi_weighted_cut *cuts, size_t count,
-                                submod_fn **fn)
+submod_status submodi_cut_merge(size_t n, const submod_term *cuts, size_t count, submod_fn **fn)
 {
     submodi_scope scope;
     submod_status status = merge(n, cuts, count, fn, submodi_scope_open(&scope, NULL));

@@ -281,17 +281,9 @@ static inline const submodi_cut *submodi_cut_of(const submod_fn *fn)
     return fn->kind == SUBMODI_CUT ? fn->ctx : NULL;
 }
 
-/* A cut function, multiplied by a coefficient > 0, whose vertices are elements of a larger set. */
-typedef struct submodi_weighted_cut {
-    const submod_fn *fn;
-    double coefficient;
-    const int32_t *elements; /* NULL means 0, 1, .. */
-} submodi_weighted_cut;
-
 /* Makes the sum of cuts the cut of one graph of n vertices. Parallel edges are joined, edges
  * without weight left out. Returns SUBMOD_EUNSUPPORTED for more than 2^31 - 1 edges,
  * SUBMOD_ENUMERIC if a weight overflows. */
-submod_status submodi_cut_merge(size_t n, const submodi_weighted_cut *cuts, size_t count,
-                                submod_fn **fn);
+submod_status submodi_cut_merge(size_t n, const submod_term *cuts, size_t count, submod_fn **fn);
 
 #endif

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "combinations.h"
 #include "depth.h"
-#include "prox/fold.h"
+#include "prox/sum.h"
 #include "support.h"
 
 enum { N = 7 };
@@ -149,10 +150,11 @@ static submod_fn *make(const char *name, size_t n, submod_rng *rng)
 /* What folding leaves has the values that the function has, up to F(empty). */
 static void check_fold(const submod_fn *fn, size_t parts)
 {
+    submodi_scope scope;
     submodi_folded folded;
     size_t n = submod_fn_size(fn);
     double *F = subset_values(fn), scale = value_scale(F, n);
-    ck_assert_ok(submodi_fold(fn, &folded));
+    ck_assert_ok(submodi_fold(fn, &folded, submodi_scope_open(&scope, NULL)));
     ck_assert_uint_eq(folded.count, parts);
     for (uint32_t set = 0; set < 1u << n; set++) {
         double value = 0;
@@ -160,7 +162,7 @@ static void check_fold(const submod_fn *fn, size_t parts)
             value += set >> e & 1 ? folded.modular[e] : 0;
         }
         for (size_t i = 0; i < folded.count; i++) {
-            const submodi_sum_part *part = &folded.parts[i];
+            const submodi_summand *part = &folded.summands[i];
             int32_t inside[32];
             size_t k = 0;
             for (size_t j = 0; j < submod_fn_size(part->fn); j++) {
@@ -175,6 +177,7 @@ static void check_fold(const submod_fn *fn, size_t parts)
         ck_assert_near(value, F[set] - F[0], 1e-13 * scale);
     }
     submodi_folded_clear(&folded);
+    submodi_scope_close(&scope);
     free(F);
 }
 
@@ -185,13 +188,15 @@ START_TEST(folding_keeps_values)
     for (size_t i = 0; i < family_count; i++) {
         for (size_t j = i % (size_t)each(4); j < family_count; j += (size_t)each(4)) {
             double w[N];
+            submodi_scope scope;
             submodi_folded folded;
             random_vector(&rng, w, N, 0);
             submod_fn *a = combine(families[i].make(N, &rng), 0.25, families[j].make(N, &rng), 3);
             submod_fn *fn = combine(shifted(a, w), 2, families[i].make(N, &rng), 0.5);
-            ck_assert_ok(submodi_fold(fn, &folded));
+            ck_assert_ok(submodi_fold(fn, &folded, submodi_scope_open(&scope, NULL)));
             size_t parts = folded.count;
             submodi_folded_clear(&folded);
+            submodi_scope_close(&scope);
             check_fold(fn, parts);
             submod_fn_free(fn);
         }
