@@ -69,16 +69,16 @@ static submod_status reserve(submodi_corral *c, size_t count)
 }
 
 submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *y,
-                                  const double *origin, bool keep_orders, submod_work *work)
+                                  const submodi_candidate *first, submod_work *work)
 {
     enum { FIRST = 16 };
-    *c = (submodi_corral){.n = n, .y = y, .keep_orders = keep_orders, .kappa = 1, .work = work};
+    *c = (submodi_corral){.n = n, .y = y, .keep_orders = first->order, .kappa = 1, .work = work};
     submodi_take_vectors(work, n, (double **[]){&c->origin, &c->s, &c->t, &c->previous, NULL});
     TRY(reserve(c, FIRST));
-    memcpy(c->origin, origin, n * sizeof *origin);
-    memcpy(c->s, origin, n * sizeof *origin);
     for (size_t i = 0; i < n; i++) {
-        c->t[i] = y[i] - origin[i];
+        c->origin[i] = first->point[i] * first->scale;
+        c->s[i] = c->origin[i];
+        c->t[i] = y[i] - c->origin[i];
     }
     return SUBMOD_OK;
 }
@@ -329,7 +329,7 @@ static void append_point(submodi_corral *c, const submodi_candidate *new)
     size_t k = c->count++;
     submodi_corral_point *p = &c->points[k];
     for (size_t i = 0; i < c->n; i++) {
-        p->row[i] = new->point[i] - c->origin[i];
+        p->row[i] = new->point[i] * new->scale - c->origin[i];
     }
     if (c->keep_orders) {
         memcpy(p->order, new->order, c->n * sizeof *new->order);

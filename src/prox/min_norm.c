@@ -17,7 +17,6 @@
 #include <math.h>
 
 #include "base/linalg.h"
-#include "base/sort.h"
 #include "base/sums.h"
 
 /* A step should make r equal over the corral. If more than this share of the difference is left,
@@ -122,20 +121,6 @@ static submod_status run(submodi_wolfe *w)
 
 /* ---- the greedy algorithm as oracle ---- */
 
-/* p->order = the elements by descending key. */
-static submod_status sort(submodi_projection *p, const double *key)
-{
-    submodi_scope scope;
-    submodi_sorted sorted;
-    submod_work *work = submodi_scope_open(&scope, p->w.work);
-    submod_status status = submodi_sort_f64(key, p->problem->fn->n, work, &sorted);
-    for (size_t i = 0; status == SUBMOD_OK && i < p->problem->fn->n; i++) {
-        p->order[i] = submodi_sorted_index(&sorted, i);
-    }
-    submodi_scope_close(&scope);
-    return status == SUBMOD_OK ? SUBMOD_OK : submodi_out_of_memory();
-}
-
 /* Computes the gains along order, in F's own units. */
 static submod_status chain(submodi_projection *p, const int32_t *order)
 {
@@ -235,10 +220,10 @@ static submod_status greedy_oracle(submodi_wolfe *w, bool *done)
 {
     submodi_projection *p = (submodi_projection *)w;
     const submodi_corral *c = &w->corral;
-    TRY(sort(p, c->t));
+    TRY(submod_argsort(c->t, c->n, p->order, w->work));
     TRY(chain(p, p->order));
     TRY(to_vertex(p, p->order));
-    w->best = (submodi_candidate){.point = p->vertex, .order = p->order};
+    w->best = (submodi_candidate){.point = p->vertex, .scale = 1, .order = p->order};
     w->improves = submodi_sums()->difference_dot(p->vertex, c->s, c->t, c->n);
     w->noise = 2 * DBL_EPSILON * submodi_sums()->sizes_dot(p->vertex, c->s, c->t, c->n);
     bool enough = caller_has_enough(p);
@@ -285,7 +270,7 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     if (p->fresh) {
         TRY(submodi_fn_reset(fn, p->fresh));
     }
-    TRY(sort(p, p->w.y));
+    TRY(submod_argsort(p->w.y, n, p->order, work));
     TRY(chain(p, p->order));
     double gain = submodi_largest(p->gains, n);
     double largest = fmax(gain, submodi_largest(p->w.y, n));
@@ -297,7 +282,8 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
         p->w.y[i] /= p->w.sigma;
     }
     TRY(to_vertex(p, p->order));
-    return submodi_corral_init(&p->w.corral, n, p->w.y, p->vertex, true, work);
+    p->w.best = (submodi_candidate){.point = p->vertex, .scale = 1, .order = p->order};
+    return submodi_corral_init(&p->w.corral, n, p->w.y, &p->w.best, work);
 }
 
 /* Adds the points that are independent, as far as limits allow. */
@@ -305,22 +291,20 @@ static submod_status add_starts(submodi_projection *p, const submodi_start *from
 {
     submodi_corral *c = &p->w.corral;
     for (size_t k = 0; k < from->count; k++) {
-        const int32_t *order = from->orders + k * c->n;
-        bool known = from->known && from->known[k];
+        submodi_candidate start = {
+            .point = p->vertex, .scale = 1, .order = from->orders + k * c->n};
         if (c->count > 0 && submodi_stop(p->w.deadline) != SUBMOD_OK) {
             break;
         }
-        if (!known && !(from->weights[k] > 0)) {
+        if (from->known && from->known[k]) {
+            start.point = from->points + k * c->n;
+            start.scale = 1 / p->w.sigma;
+        } else if (from->weights[k] > 0) {
+            TRY(chain(p, start.order));
+            TRY(to_vertex(p, start.order));
+        } else {
             continue;
         }
-        for (size_t i = 0; known && i < c->n; i++) {
-            p->vertex[i] = from->points[k * c->n + i] / p->w.sigma;
-        }
-        if (!known) {
-            TRY(chain(p, order));
-            TRY(to_vertex(p, order));
-        }
-        const submodi_candidate start = {.point = p->vertex, .order = order};
         TRY(add_start(c, &start, from->weights[k]));
     }
     return SUBMOD_OK;
@@ -331,8 +315,7 @@ submod_status submodi_projection_run(submodi_projection *p, const submodi_start 
     if (from->count) {
         TRY(add_starts(p, from));
     } else {
-        const submodi_candidate first = {.point = p->vertex, .order = p->order};
-        TRY(add_start(&p->w.corral, &first, 1));
+        TRY(add_start(&p->w.corral, &p->w.best, 1));
     }
     return run(&p->w);
 }
@@ -361,7 +344,6 @@ typedef struct max_affine {
     size_t m, n;
     const double *a, *b, *x;
     double lambda;
-    double *row;     /* one row / sigma */
     double *offsets; /* lambda b / sigma^2 */
     double *heights; /* <a_j, t> / sigma + offset_j */
     double reach; /* sum over i of c_i (|y_i| + c_i), c_i = max_j |a_ji| / sigma: bounds <a_j, t> */
@@ -391,10 +373,8 @@ static submod_status scale_rows(max_affine *p)
 
 static submodi_candidate candidate(const max_affine *p, size_t j)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        p->row[i] = p->a[j * p->n + i] / p->w.sigma;
-    }
-    return (submodi_candidate){.point = p->row, .offset = p->offsets[j], .tag = j};
+    return (submodi_candidate){
+        .point = p->a + j * p->n, .scale = 1 / p->w.sigma, .offset = p->offsets[j], .tag = j};
 }
 
 /* Computes the heights at t. Returns the highest row. */
@@ -434,7 +414,7 @@ static submod_status start_rows(max_affine *p, const double *weights)
 {
     submodi_corral *c = &p->w.corral;
     submodi_candidate first = candidate(p, find_highest(p, p->w.y));
-    TRY(submodi_corral_init(c, p->n, p->w.y, first.point, false, p->w.work));
+    TRY(submodi_corral_init(c, p->n, p->w.y, &first, p->w.work));
     for (size_t j = 0; weights && j < p->m; j++) {
         if (weights[j] > 0) {
             submodi_candidate given = candidate(p, j);
@@ -479,7 +459,7 @@ static submod_status report_rows(const max_affine *p, double *u, double *weights
 static submod_status solve_rows(max_affine *p, double *u, double *weights)
 {
     submodi_wolfe *w = &p->w;
-    submodi_take_vectors(w->work, p->n, (double **[]){&w->y, &p->row, NULL});
+    w->y = submodi_work_alloc(w->work, p->n, sizeof *w->y);
     submodi_take_vectors(w->work, p->m, (double **[]){&p->offsets, &p->heights, NULL});
     u = u ? u : submodi_work_alloc(w->work, p->n, sizeof *u);
     double *found = weights ? weights : submodi_work_alloc(w->work, p->m, sizeof *found);

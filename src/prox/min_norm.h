@@ -20,9 +20,10 @@
 
 /* A point to be added. */
 typedef struct submodi_candidate {
-    const double *point; /* n */
+    const double *point; /* n, to be multiplied by */
+    double scale;        /* a power of two */
     double offset;
-    const int32_t *order; /* n, if orders are kept */
+    const int32_t *order; /* n, or NULL in all candidates */
     size_t tag;           /* the caller's, kept with the point */
 } submodi_candidate;
 
@@ -59,9 +60,10 @@ typedef struct submodi_corral {
     submod_work *work;
 } submodi_corral;
 
-/* Starts without points, at s = origin. Memory comes from work and grows with the points. */
+/* Starts without points, at s = first, which becomes the origin. Memory comes from work and grows
+ * with the points. */
 submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *y,
-                                  const double *origin, bool keep_orders, submod_work *work);
+                                  const submodi_candidate *first, submod_work *work);
 
 /* Adds a point with weight 0. A point in the affine hull of the others replaces one of them, with
  * weights moved so that s stays and the objective grows; *added is false if that is impossible. */

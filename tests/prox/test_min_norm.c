@@ -422,7 +422,8 @@ static void add_all(hull *h, submod_work *work, double *s)
     submodi_corral c;
     double highest = -INFINITY;
     size_t removed = 0;
-    ck_assert_ok(submodi_corral_init(&c, D, h->y, h->point[0], false, work));
+    const submodi_candidate first = {.point = h->point[0], .scale = 1};
+    ck_assert_ok(submodi_corral_init(&c, D, h->y, &first, work));
     for (size_t j = 0; j < POINTS; j++) {
         bool added;
         double mean = c.mean_offset;
@@ -432,7 +433,8 @@ static void add_all(hull *h, submod_work *work, double *s)
         if (j && rate(h, j, c.s) <= mean + 1e-9) {
             continue;
         }
-        submodi_candidate new = {.point = h->point[j], .offset = h->offset[j], .tag = j};
+        submodi_candidate new = {
+            .point = h->point[j], .scale = 1, .offset = h->offset[j], .tag = j};
         size_t before = c.count;
         ck_assert_ok(submodi_corral_add(&c, &new, &added));
         ck_assert(added);
