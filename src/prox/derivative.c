@@ -18,34 +18,44 @@
 
 typedef struct labelling {
     size_t n, count;
-    int32_t *block;               /* of each element; below 0 it has none */
-    double *size;                 /* of each block */
-    submodi_compensated_sum *sum; /* of each block; scratch */
+    int32_t *block;     /* of each element; below 0 it has none */
+    int32_t *first;     /* of each block: its first element */
+    double *size, *sum; /* of each block; sum is scratch */
 } labelling;
 
-static void measure_sizes(const labelling *l)
+static submod_status labelling_alloc(labelling *l, size_t count, submod_work *w)
+{
+    l->first = submodi_work_alloc(w, count, sizeof *l->first);
+    submodi_take_vectors(w, count, (double **[]){&l->size, &l->sum, NULL});
+    return submodi_work_status(w);
+}
+
+/* Finds the size and the first element of each block. */
+static void measure_blocks(const labelling *l)
 {
     memset(l->size, 0, l->count * sizeof *l->size);
-    for (size_t i = 0; i < l->n; i++) {
+    for (size_t i = l->n; i-- > 0;) {
         if (l->block[i] >= 0) {
             l->size[l->block[i]]++;
+            l->first[l->block[i]] = (int32_t)i;
         }
     }
 }
 
-/* Writes the mean of a over each block. Sums of all elements times scale do not overflow. */
+/* Writes the mean of a over each block, by the differences from its first element: a mean of equal
+ * numbers is exact. The scale, a power of two, keeps sums of large numbers from overflowing. */
 static void average(const labelling *l, const double *a, double *mean)
 {
-    double scale = 1 / submodi_power_above((double)l->n);
+    double scale = 0.5 / submodi_power_above((double)l->n);
     memset(l->sum, 0, l->count * sizeof *l->sum);
     for (size_t i = 0; i < l->n; i++) {
         int32_t j = l->block[i];
         if (j >= 0) {
-            l->sum[j] = submodi_compensated_add(l->sum[j], a[i] * scale);
+            l->sum[j] += a[i] * scale - a[l->first[j]] * scale;
         }
     }
     for (size_t j = 0; j < l->count; j++) {
-        mean[j] = (l->sum[j].hi + l->sum[j].lo) / (l->size[j] * scale);
+        mean[j] = (a[l->first[j]] * scale + l->sum[j] / l->size[j]) / scale;
     }
 }
 
@@ -154,7 +164,7 @@ static submod_status make_blocks(search *b, double tolerance, submod_work *w)
         }
         block[b->order[i]] = *number;
     }
-    measure_sizes(&b->blocks);
+    measure_blocks(&b->blocks);
     return SUBMOD_OK;
 }
 
@@ -191,10 +201,9 @@ static submod_status find_blocks(search *b, size_t *rounds, submod_work *w)
         *numbers[i] = submodi_work_alloc(w, n, sizeof **numbers[i]);
     }
     blocks->n = n;
-    submodi_take_vectors(w, n, (double **[]){&b->gain, &b->value, &b->fall, &blocks->size, NULL});
-    blocks->sum = submodi_work_alloc(w, n, sizeof *blocks->sum);
+    submodi_take_vectors(w, n, (double **[]){&b->gain, &b->value, &b->fall, NULL});
     b->start = submodi_work_alloc(w, n + 1, sizeof *b->start);
-    TRY(submodi_work_status(w));
+    TRY(labelling_alloc(blocks, n, w));
     TRY(sort_elements(b, w));
     double tolerance = FIRST * submodi_largest(b->x, n) + FIRST * submodi_largest(b->u, n);
     for (*rounds = 1; *rounds <= MOST_ROUNDS; ++*rounds, tolerance *= GROWTH) {
@@ -311,15 +320,13 @@ static submod_status find_by_function(const labelling *l, const double *b, doubl
 static submod_status multiply(const submod_prox_point *at, const double *v,
                               const submod_prox_derivatives *d, submod_work *w)
 {
-    double *b;
     labelling l = {.n = at->n, .block = (int32_t *)at->block};
     for (size_t i = 0; i < at->n; i++) {
         l.count = at->block[i] >= (int32_t)l.count ? (size_t)at->block[i] + 1 : l.count;
     }
-    submodi_take_vectors(w, l.count, (double **[]){&l.size, &b, NULL});
-    l.sum = submodi_work_alloc(w, l.count, sizeof *l.sum);
-    TRY(submodi_work_status(w));
-    measure_sizes(&l);
+    double *b = submodi_work_alloc(w, l.count, sizeof *b);
+    TRY(labelling_alloc(&l, l.count, w));
+    measure_blocks(&l);
     average(&l, v, b);
     if (d->by_lambda) {
         TRY(find_by_lambda(&l, b, at, d->by_lambda, w));
