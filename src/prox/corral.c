@@ -31,7 +31,7 @@ static double dot(const double *a, const double *b, size_t n)
  * much again. */
 static submod_status reserve(submodi_corral *c, size_t count)
 {
-    double **vectors[] = {&c->weights, &c->r, &c->column, &c->step, &c->ones, &c->rhs, &c->forward};
+    double **vectors[] = {&c->weights, &c->r, &c->step, &c->ones, &c->rhs, &c->forward};
     enum { VECTORS = sizeof vectors / sizeof *vectors };
     if (count <= c->capacity) {
         return SUBMOD_OK;
@@ -231,22 +231,21 @@ static void remove_from_factor(submodi_corral *c, size_t j)
         rotate(upper + i + 1, lower + i + 1, last - i - 1, cosine, sine);
         rotate(c->ones + i, c->ones + i + 1, 1, cosine, sine);
         rotate(c->rhs + i, c->rhs + i + 1, 1, cosine, sine);
+        rotate(c->forward + i, c->forward + i + 1, 1, cosine, sine);
     }
 }
 
 static void remove_point(submodi_corral *c, size_t j)
 {
     submodi_corral_point removed = c->points[j];
-    double *lists[] = {c->weights, c->r, c->column};
     size_t behind = --c->count - j;
     if (j < c->factored) {
         remove_from_factor(c, j);
     }
     memmove(c->points + j, c->points + j + 1, behind * sizeof removed);
     c->points[c->count] = removed;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        memmove(lists[i] + j, lists[i] + j + 1, behind * sizeof **lists);
-    }
+    memmove(c->weights + j, c->weights + j + 1, behind * sizeof *c->weights);
+    memmove(c->r + j, c->r + j + 1, behind * sizeof *c->r);
 }
 
 /* Measures r, its spread over the first k points and U'\r, and the products of the rows with the
@@ -255,7 +254,7 @@ static void measure(submodi_corral *c, size_t k)
 {
     double mean = 0;
     double largest = 0;
-    dots(c, k < c->count ? c->points[k].row : c->t, c->t, c->column, c->r);
+    dots(c, k < c->count ? c->points[k].row : c->t, c->t, c->forward, c->r);
     for (size_t j = 0; j < c->count; j++) {
         c->r[j] += c->points[j].offset;
         mean += c->weights[j] * c->r[j];
@@ -273,15 +272,15 @@ static void measure(submodi_corral *c, size_t k)
     }
 }
 
-/* Writes the upper triangle of M, two columns at a time. r and column are scratch here. */
+/* Writes the upper triangle of M, two columns at a time. r and forward are scratch here. */
 static void write_gram(submodi_corral *c)
 {
     for (size_t j = 0; j < c->count; j += 2) {
         size_t next = j + 1 < c->count ? j + 1 : j;
-        dots(c, c->points[j].row, c->points[next].row, c->r, c->column);
+        dots(c, c->points[j].row, c->points[next].row, c->r, c->forward);
         for (size_t i = 0; i <= next; i++) {
             c->u[i * c->capacity + j] = c->r[i] + c->kappa;
-            c->u[i * c->capacity + next] = c->column[i] + c->kappa;
+            c->u[i * c->capacity + next] = c->forward[i] + c->kappa;
         }
     }
 }
@@ -317,14 +316,15 @@ bool submodi_corral_renew(submodi_corral *c)
 static void choose_kappa(submodi_corral *c)
 {
     double first = dot(c->points[0].row, c->points[0].row, c->n);
-    double squares = c->column[1] + first;
+    double squares = c->forward[1] + first;
     c->kappa = squares > 0x1p-92 * dot(c->origin, c->origin, c->n) ? squares : 1;
     c->factored = 0;
     append_to_factor(c, first + c->kappa);
 }
 
-/* Appends a point with weight 0; measures r and its column of M. */
-static void append_point(submodi_corral *c, const submodi_candidate *new)
+/* Appends a point with weight 0; measures r, and solves its column of M forward. Returns the
+ * column's last entry. */
+static double append_point(submodi_corral *c, const submodi_candidate *new)
 {
     size_t k = c->count++;
     submodi_corral_point *p = &c->points[k];
@@ -342,8 +342,11 @@ static void append_point(submodi_corral *c, const submodi_candidate *new)
         choose_kappa(c);
     }
     for (size_t j = 0; j <= k; j++) {
-        c->column[j] += c->kappa;
+        c->forward[j] += c->kappa;
     }
+    double last = c->forward[k];
+    solve_forward(c, c->forward);
+    return last;
 }
 
 /* Moves the weights along step, at most `limit` steps, until one becomes 0. Returns that point, or
@@ -387,22 +390,21 @@ static bool exchange(submodi_corral *c)
     return leaves < k;
 }
 
-submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, bool *added)
+submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, double weight,
+                                 bool *added)
 {
     TRY(reserve(c, c->count + 1));
-    append_point(c, new);
-    for (*added = false; !*added;) {
-        size_t k = c->factored;
-        memcpy(c->forward, c->column, k * sizeof *c->column);
-        solve_forward(c, c->forward);
-        double pivot2 = c->column[k] - dot(c->forward, c->forward, k);
-        *added = pivot2 > dependent * c->column[k];
-        if (*added) {
-            append_to_factor(c, pivot2);
-        } else if (!exchange(c)) {
-            c->count--; /* the weight that exchanges gave to the point goes with it */
-            break;
-        }
+    double last = append_point(c, new);
+    double pivot2;
+    do {
+        pivot2 = last - dot(c->forward, c->forward, c->factored);
+        *added = pivot2 > dependent * last;
+    } while (!*added && exchange(c));
+    if (*added) {
+        append_to_factor(c, pivot2);
+        c->weights[c->count - 1] += weight;
+    } else {
+        c->count--; /* the weight that exchanges gave to the point goes with it */
     }
     return SUBMOD_OK;
 }

@@ -56,17 +56,6 @@ static int choose_sigma(submodi_wolfe *w, double x, int most)
 
 /* ---- the loop ---- */
 
-/* Adds a point with a weight to start from, if it is independent of the others. */
-static submod_status add_start(submodi_corral *c, const submodi_candidate *new, double weight)
-{
-    bool added;
-    TRY(submodi_corral_add(c, new, &added));
-    if (added) {
-        c->weights[c->count - 1] += weight;
-    }
-    return SUBMOD_OK;
-}
-
 /* Adds the oracle's point and settles. The factor is computed again if the last step, which had to
  * remove the difference `levelled`, fell short: at most once in as many cycles as there are points,
  * which it costs about as much as. *grew: the objective did. */
@@ -75,7 +64,7 @@ static submod_status major_cycle(submodi_wolfe *w, double *levelled, size_t *ren
     submodi_corral *c = &w->corral;
     bool added = false;
     if (w->improves > w->noise) {
-        TRY(submodi_corral_add(c, &w->best, &added));
+        TRY(submodi_corral_add(c, &w->best, 0, &added));
     }
     if (added && c->spread > drift_allowed * *levelled + w->noise &&
         w->info->iterations >= *renew_at) {
@@ -189,16 +178,6 @@ static bool close_enough(const submodi_projection *p)
     return fabs(p->gap) <= p->problem->settings->tolerance * size + p->allowance + rounding;
 }
 
-static bool caller_has_enough(submodi_projection *p)
-{
-    p->view.n = p->w.corral.n;
-    p->view.order = p->order;
-    p->view.gains = p->gains;
-    p->view.s = p->w.corral.s;
-    p->view.sigma = p->w.sigma;
-    return p->problem->enough && p->problem->enough(p->problem->enough_ctx, &p->view);
-}
-
 /* Whether enough of the problem comes apart. */
 static bool comes_apart(submodi_projection *p)
 {
@@ -226,7 +205,7 @@ static submod_status greedy_oracle(submodi_wolfe *w, bool *done)
     w->best = (submodi_candidate){.point = p->vertex, .scale = 1, .order = p->order};
     w->improves = submodi_sums()->difference_dot(p->vertex, c->s, c->t, c->n);
     w->noise = 2 * DBL_EPSILON * submodi_sums()->sizes_dot(p->vertex, c->s, c->t, c->n);
-    bool enough = caller_has_enough(p);
+    bool enough = p->problem->enough && p->problem->enough(p->problem->enough_ctx, &p->view);
     improve_primal(p);
     submodi_tell_progress(p->problem->settings, w->info->iterations,
                           p->gap * w->sigma * (w->sigma / p->problem->lambda));
@@ -251,8 +230,7 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
                                     .info = info,
                                     .work = work},
                               .problem = problem,
-                              .gap = INFINITY,
-                              .view = {.low = -INFINITY, .high = INFINITY}};
+                              .gap = INFINITY};
     submodi_take_vectors(
         work, n,
         (double **[]){&p->w.y, &p->vertex, &p->best_t, &p->best_g, &p->gains, &p->fit, NULL});
@@ -283,7 +261,15 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     }
     TRY(to_vertex(p, p->order));
     p->w.best = (submodi_candidate){.point = p->vertex, .scale = 1, .order = p->order};
-    return submodi_corral_init(&p->w.corral, n, p->w.y, &p->w.best, work);
+    TRY(submodi_corral_init(&p->w.corral, n, p->w.y, &p->w.best, work));
+    p->view = (submodi_view){.n = n,
+                             .s = p->w.corral.s,
+                             .order = p->order,
+                             .gains = p->gains,
+                             .sigma = p->w.sigma,
+                             .low = -INFINITY,
+                             .high = INFINITY};
+    return SUBMOD_OK;
 }
 
 /* Adds the points that are independent, as far as limits allow. */
@@ -291,6 +277,7 @@ static submod_status add_starts(submodi_projection *p, const submodi_start *from
 {
     submodi_corral *c = &p->w.corral;
     for (size_t k = 0; k < from->count; k++) {
+        bool added;
         submodi_candidate start = {
             .point = p->vertex, .scale = 1, .order = from->orders + k * c->n};
         if (c->count > 0 && submodi_stop(p->w.deadline) != SUBMOD_OK) {
@@ -305,18 +292,16 @@ static submod_status add_starts(submodi_projection *p, const submodi_start *from
         } else {
             continue;
         }
-        TRY(add_start(c, &start, from->weights[k]));
+        TRY(submodi_corral_add(c, &start, from->weights[k], &added));
     }
     return SUBMOD_OK;
 }
 
 submod_status submodi_projection_run(submodi_projection *p, const submodi_start *from)
 {
-    if (from->count) {
-        TRY(add_starts(p, from));
-    } else {
-        TRY(add_start(&p->w.corral, &p->w.best, 1));
-    }
+    bool added;
+    TRY(from->count ? add_starts(p, from)
+                    : submodi_corral_add(&p->w.corral, &p->w.best, 1, &added));
     return run(&p->w);
 }
 
@@ -412,16 +397,17 @@ static submod_status row_oracle(submodi_wolfe *w, bool *done)
 /* Starts with the weights given, or with the row that is highest at x. */
 static submod_status start_rows(max_affine *p, const double *weights)
 {
+    bool added;
     submodi_corral *c = &p->w.corral;
     submodi_candidate first = candidate(p, find_highest(p, p->w.y));
     TRY(submodi_corral_init(c, p->n, p->w.y, &first, p->w.work));
     for (size_t j = 0; weights && j < p->m; j++) {
         if (weights[j] > 0) {
             submodi_candidate given = candidate(p, j);
-            TRY(add_start(c, &given, weights[j]));
+            TRY(submodi_corral_add(c, &given, weights[j], &added));
         }
     }
-    return c->count ? SUBMOD_OK : add_start(c, &first, 1);
+    return c->count ? SUBMOD_OK : submodi_corral_add(c, &first, 1, &added);
 }
 
 /* Writes u, the weights, and primal, dual and gap in the caller's units. */

@@ -43,15 +43,14 @@ typedef struct submodi_corral {
     /* By position; the memory of removed points comes last. */
     submodi_corral_point *points;
     double *weights;
-    double *r;      /* relative to its mean under the weights */
-    double *column; /* of M, for the new point */
+    double *r; /* relative to its mean under the weights */
     double *step;
     /* The factor of the first `factored` points: all but the new one. */
     size_t factored;
     double *u;       /* row-major upper triangle, leading dimension capacity */
     double *ones;    /* U'\1 */
     double *rhs;     /* U'\r */
-    double *forward; /* U'\column */
+    double *forward; /* U'\the new point's column of M */
     double kappa;
     double mean_offset; /* under the weights, as of s */
     double spread;      /* largest |r|, without the new point, when it was last measured: 0 at the
@@ -65,9 +64,11 @@ typedef struct submodi_corral {
 submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *y,
                                   const submodi_candidate *first, submod_work *work);
 
-/* Adds a point with weight 0. A point in the affine hull of the others replaces one of them, with
- * weights moved so that s stays and the objective grows; *added is false if that is impossible. */
-submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, bool *added);
+/* Adds a point with this weight. A point in the affine hull of the others replaces one of them,
+ * with weights moved so that s stays and the objective grows; *added is false if that is
+ * impossible. */
+submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, double weight,
+                                 bool *added);
 
 /* Minor cycles: moves s to the best point of the affine hull, and drops points whose weight becomes
  * 0 on the way, until that point lies in the convex hull. Returns twice the growth of the
@@ -139,7 +140,7 @@ typedef struct submodi_projection {
     void *fresh; /* a copy of the state after reset, where that costs less than a reset; or NULL */
     /* May be changed after the start. */
     double allowance;             /* a gap that is small enough, in units of sigma^2; 0 */
-    submodi_view view;            /* for problem->enough; the oracle fills its first fields */
+    submodi_view view;            /* for problem->enough */
     submodi_boundary *boundaries; /* room for n - 1; NULL if the run may not end with a division */
     size_t boundary_count;        /* > 0: the run has ended because the problem comes apart here */
 } submodi_projection;

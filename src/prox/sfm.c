@@ -34,7 +34,7 @@ typedef struct search {
     double value;                /* F(A) - F(empty) of the best set seen */
     double scale;                /* what rounding errors of F are relative to */
     int32_t *order;
-    double *gains, *key, *vertex, *zero; /* scratch, and zeros; n each */
+    double *gains, *key, *zero; /* scratch, and zeros; n each */
     submod_work *work;
     submod_sfm_info *info;
     submod_combination found; /* min-norm: s as a combination, if the caller wants it */
@@ -80,11 +80,8 @@ static submod_status sort_by_base(search *f, const double *s)
         f->key[i] = -s[i];
     }
     f->info->oracle_calls++;
-    TRY(submod_lovasz(f->fn, f->key, NULL, f->vertex, f->order, SUBMOD_TIES_INDEX, f->work));
-    for (size_t k = 0; k < f->n; k++) {
-        f->gains[k] = f->vertex[f->order[k]];
-    }
-    return SUBMOD_OK;
+    TRY(submod_argsort(f->key, f->n, f->order, f->work));
+    return submod_fn_chain(f->fn, f->order, f->n, f->gains, f->work);
 }
 
 /* The sets are the first and the last prefix of a whole order, from the smallest to the largest s,
@@ -439,8 +436,7 @@ static submod_sfm_method choose(const submod_fn *fn, submod_sfm_method wanted)
 static submod_status solve(search *f)
 {
     submod_status outcome;
-    submodi_take_vectors(f->work, f->n,
-                         (double **[]){&f->s, &f->gains, &f->key, &f->vertex, &f->zero, NULL});
+    submodi_take_vectors(f->work, f->n, (double **[]){&f->s, &f->gains, &f->key, &f->zero, NULL});
     f->smallest = submodi_work_alloc(f->work, f->n, sizeof *f->smallest);
     f->largest = submodi_work_alloc(f->work, f->n, sizeof *f->largest);
     f->best = submodi_work_alloc(f->work, f->n, sizeof *f->best);

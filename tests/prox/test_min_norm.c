@@ -436,7 +436,7 @@ static void add_all(hull *h, submod_work *work, double *s)
         submodi_candidate new = {
             .point = h->point[j], .scale = 1, .offset = h->offset[j], .tag = j};
         size_t before = c.count;
-        ck_assert_ok(submodi_corral_add(&c, &new, &added));
+        ck_assert_ok(submodi_corral_add(&c, &new, j == 0, &added));
         ck_assert(added);
         double growth = submodi_corral_settle(&c);
         removed += before + 1 - c.count;
