@@ -286,13 +286,13 @@ static void write_gram(submodi_corral *c)
 }
 
 /* Factorises in place: finishes row i, then subtracts it from the rows below. */
-bool submodi_corral_renew(submodi_corral *c)
+submod_status submodi_corral_renew(submodi_corral *c)
 {
     write_gram(c);
     for (size_t i = 0; i < c->factored; i++) {
         double *row = c->u + i * c->capacity;
         if (!(row[i] > 0)) {
-            return false;
+            return SUBMOD_INACCURATE;
         }
         row[i] = sqrt(row[i]);
         for (size_t j = i + 1; j < c->factored; j++) {
@@ -306,7 +306,7 @@ bool submodi_corral_renew(submodi_corral *c)
     }
     solve_forward(c, c->ones);
     measure(c, c->count);
-    return true;
+    return SUBMOD_OK;
 }
 
 /* ---- a new point ---- */

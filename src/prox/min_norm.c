@@ -1,16 +1,8 @@
-/* Wolfe's method (docs/mathematics.md, section 7) with two oracles for the point farthest in a
- * direction: the greedy algorithm if the polytope is the base polytope B(F) (Fujishige 1980), and a
- * pass over all rows if the points are the rows of a max-affine function.
- *
- * Major cycle: if the oracle's point for t = y - s lies beyond s, it joins the corral, and minor
- * cycles (corral.c) move s to the best point of the corral's hull. The objective grows strictly, so
- * no corral occurs twice and the method is finite; in the worst case it is exponential. With k
- * points in the corral a major cycle costs the oracle's call and O(k n + k^2).
- *
- * The factor is computed again when a step falls short by more than drift_allowed, or when steps
- * make no progress any more. If even that does not help, the run ends with SUBMOD_INACCURATE. If F
- * is not submodular, it usually ends this way; but a fixed point of the greedy rule looks optimal
- * to a method that sees only chains. */
+/* Wolfe's loop over the corral (docs/mathematics.md, section 7) with two oracles for the point
+ * farthest in a direction: the greedy algorithm on the base polytope B(F) (Fujishige 1980), and a
+ * pass over the rows of a max-affine function. With k points a major cycle costs the oracle's call
+ * and O(k n + k^2). If F is not submodular, a run usually ends with SUBMOD_INACCURATE; but a fixed
+ * point of the greedy rule looks optimal to a method that sees only chains. */
 #include "prox/min_norm.h"
 
 #include <float.h>
@@ -23,11 +15,8 @@
  * the factor is bad. */
 static const double drift_allowed = 1e-4;
 
-enum {
-    FAILURES = 3, /* a run ends after this many cycles in a row without progress, each followed by a
-                     new factor */
-    DEFAULT_ITERATIONS = 100000
-};
+/* A run ends after this many cycles in a row without progress, each followed by a new factor. */
+enum { FAILURES = 3, DEFAULT_ITERATIONS = 100000 };
 
 static double squared_length(const double *x, size_t n)
 {
@@ -56,9 +45,9 @@ static int choose_sigma(submodi_wolfe *w, double x, int most)
 
 /* ---- the loop ---- */
 
-/* Adds the oracle's point and settles. The factor is computed again if the last step, which had to
- * remove the difference `levelled`, fell short: at most once in as many cycles as there are points,
- * which it costs about as much as. *grew: the objective did. */
+/* Adds the oracle's point and settles. *levelled: the difference in r that the step has to remove.
+ * If the step before fell short, the factor is computed again, at most once in as many cycles as
+ * there are points, which it costs about as much as. */
 static submod_status major_cycle(submodi_wolfe *w, double *levelled, size_t *renew_at, bool *grew)
 {
     submodi_corral *c = &w->corral;
@@ -66,25 +55,24 @@ static submod_status major_cycle(submodi_wolfe *w, double *levelled, size_t *ren
     if (w->improves > w->noise) {
         TRY(submodi_corral_add(c, &w->best, 0, &added));
     }
-    if (added && c->spread > drift_allowed * *levelled + w->noise &&
-        w->info->iterations >= *renew_at) {
-        *renew_at = w->info->iterations + c->count;
-        if (!submodi_corral_renew(c)) {
-            return SUBMOD_INACCURATE;
-        }
+    if (!added) {
+        return SUBMOD_OK;
     }
-    *levelled = added ? w->improves : *levelled;
-    *grew = added && submodi_corral_settle(c) > 0;
+    if (c->spread > drift_allowed * *levelled + w->noise && w->info->iterations >= *renew_at) {
+        *renew_at = w->info->iterations + c->count;
+        TRY(submodi_corral_renew(c));
+    }
+    *levelled = w->improves;
+    *grew = submodi_corral_settle(c) > 0;
     return SUBMOD_OK;
 }
 
-/* Runs from the points added so far. */
+/* Runs from the points added so far. Each cycle without progress is repeated with a new factor. */
 static submod_status run(submodi_wolfe *w)
 {
-    submodi_corral *c = &w->corral;
     double levelled = 0;
     size_t renew_at = 0;
-    submodi_corral_settle_weights(c);
+    submodi_corral_settle_weights(&w->corral);
     for (unsigned failures = 0;;) {
         bool done = false;
         bool grew = false;
@@ -99,11 +87,12 @@ static submod_status run(submodi_wolfe *w)
         w->info->iterations++;
         TRY(major_cycle(w, &levelled, &renew_at, &grew));
         failures = grew ? 0 : failures + 1;
-        if (failures == FAILURES || (!grew && !submodi_corral_renew(c))) {
+        if (failures == FAILURES) {
             return SUBMOD_INACCURATE;
         }
         if (!grew) {
-            submodi_corral_settle(c);
+            TRY(submodi_corral_renew(&w->corral));
+            submodi_corral_settle(&w->corral);
         }
     }
 }

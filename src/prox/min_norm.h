@@ -78,9 +78,9 @@ double submodi_corral_settle(submodi_corral *c);
 /* Moves s to the point that the weights describe, scaled to sum 1, and settles from there. */
 void submodi_corral_settle_weights(submodi_corral *c);
 
-/* Computes the factor again from the points. Returns false if they are dependent in double
- * precision; the corral must not be used any more then. */
-bool submodi_corral_renew(submodi_corral *c);
+/* Computes the factor again from the points. Returns SUBMOD_INACCURATE if they are dependent in
+ * double precision; the corral must not be used any more then. */
+submod_status submodi_corral_renew(submodi_corral *c);
 
 /* ---- the loop ---- */
 
