@@ -18,9 +18,9 @@
 
 typedef struct labelling {
     size_t n, count;
-    int32_t *block;     /* of each element; below 0 it has none */
-    int32_t *first;     /* of each block: its first element */
-    double *size, *sum; /* of each block; sum is scratch */
+    const int32_t *block; /* of each element; below 0 it has none */
+    int32_t *first;       /* of each block: its first element */
+    double *size, *sum;   /* of each block; sum is scratch */
 } labelling;
 
 static submod_status labelling_alloc(labelling *l, size_t count, submod_work *w)
@@ -116,7 +116,7 @@ typedef struct search {
     int32_t *order; /* elements by falling u; only those that are in a block */
     size_t k;       /* of them */
     size_t *start;  /* the levels in it */
-    int32_t *level, *forest;
+    int32_t *level, *forest, *block;
     double *gain;         /* of each element */
     double *value, *fall; /* of each block */
     double error;         /* the largest |u - value| */
@@ -132,7 +132,7 @@ static submod_status sort_elements(search *b, submod_work *w)
         bool free = b->hinge && b->x[e] < 0;
         bool held = b->hinge && !free && b->u[e] <= 0;
         b->level[e] = -1;
-        b->blocks.block[e] = free ? SUBMOD_BLOCK_FREE : SUBMOD_BLOCK_HELD;
+        b->block[e] = free ? SUBMOD_BLOCK_FREE : SUBMOD_BLOCK_HELD;
         b->order[b->k] = e;
         b->k += !free && !held;
     }
@@ -143,7 +143,7 @@ static submod_status sort_elements(search *b, submod_work *w)
  * in the order in which u meets them. */
 static submod_status make_blocks(search *b, double tolerance, submod_work *w)
 {
-    int32_t *block = b->blocks.block;
+    int32_t *block = b->block;
     size_t levels = 0;
     for (size_t i = 0; i < b->k; i++) {
         if (i == 0 || b->u[b->order[i - 1]] - b->u[b->order[i]] > tolerance) {
@@ -196,11 +196,12 @@ static submod_status find_blocks(search *b, size_t *rounds, submod_work *w)
 {
     size_t n = b->fn->n;
     labelling *blocks = &b->blocks;
-    int32_t **numbers[] = {&b->order, &b->level, &b->forest, &blocks->block};
+    int32_t **numbers[] = {&b->order, &b->level, &b->forest, &b->block};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = submodi_work_alloc(w, n, sizeof **numbers[i]);
     }
     blocks->n = n;
+    blocks->block = b->block;
     submodi_take_vectors(w, n, (double **[]){&b->gain, &b->value, &b->fall, NULL});
     b->start = submodi_work_alloc(w, n + 1, sizeof *b->start);
     TRY(labelling_alloc(blocks, n, w));
@@ -244,7 +245,7 @@ submod_status submod_prox_blocks(const submod_fn *fn, const double *x, double la
         if (status >= 0) {
             found.error = b.error;
             found.seconds = submodi_seconds() - start;
-            submodi_copy_out(block, b.blocks.block, fn->n, sizeof *block);
+            submodi_copy_out(block, b.block, fn->n, sizeof *block);
             submodi_copy_out(value, b.value, b.blocks.count, sizeof *value);
             submodi_copy_out(count, &b.blocks.count, 1, sizeof *count);
             submodi_copy_out(info, &found, 1, sizeof *info);
@@ -320,7 +321,7 @@ static submod_status find_by_function(const labelling *l, const double *b, doubl
 static submod_status multiply(const submod_prox_point *at, const double *v,
                               const submod_prox_derivatives *d, submod_work *w)
 {
-    labelling l = {.n = at->n, .block = (int32_t *)at->block};
+    labelling l = {.n = at->n, .block = at->block};
     for (size_t i = 0; i < at->n; i++) {
         l.count = at->block[i] >= (int32_t)l.count ? (size_t)at->block[i] + 1 : l.count;
     }

@@ -120,10 +120,8 @@ static bool encloses(const search *f, const uint8_t *small, const uint8_t *large
 /* ---- when to stop ---- */
 
 /* Keeps the best prefix of the view's order: the elements of all parts before, and the first k of
- * this one. Returns the value of the best set known, within the part. {s < 0} = {u > 0}: a part
- * where all u are above 0 is in every minimiser, one where they are below in none. Any other holds
- * 0, and its prefixes compete with the best set of all. */
-static double best_value(search *f, const submodi_view *v)
+ * this one. */
+static void keep_best(search *f, const submodi_view *v)
 {
     double sum = 0;
     double lowest = 0;
@@ -135,6 +133,7 @@ static double best_value(search *f, const submodi_view *v)
         best = sum < lowest ? k + 1 : best;
         lowest = fmin(sum, lowest);
     }
+    f->scale = v->n == f->n ? fmin(fmax(f->scale, size * v->sigma), DBL_MAX) : f->scale;
     if (v->before + lowest * v->sigma < f->value) {
         f->value = v->before + lowest * v->sigma;
         memset(f->best, 0, f->n);
@@ -146,40 +145,34 @@ static double best_value(search *f, const submodi_view *v)
             f->best[v->sequence ? (size_t)v->sequence[at] : at] = 1;
         }
     }
-    f->scale = v->n == f->n ? fmin(fmax(f->scale, size * v->sigma), DBL_MAX) : f->scale;
-    return v->low >= 0 ? sum * v->sigma : v->high <= 0 ? 0 : f->value - v->before;
 }
 
-/* Whether the signs of s are those of the solution, and clear enough to prove which elements belong
- * to all minimisers and which to none. */
-static bool signs_are_clear(const submodi_view *v)
-{
-    double low = fmax(v->low, 0) / v->sigma;
-    double high = fmin(v->high, 0) / v->sigma;
-    bool clear = true;
-    for (size_t i = 0; i < v->n; i++) {
-        clear &= (v->low < 0 || -v->s[i] >= low / 2) && (v->high > 0 || -v->s[i] <= high / 2);
-    }
-    return clear;
-}
-
-/* Whether the gap of a view is small enough for its share of the elements. A gap below 1 ends a
- * minimisation of whole numbers, if it proves the sets that the caller wants. */
+/* Whether a view may end. A part where all u lie above 0 is in every minimiser, one where all lie
+ * below in none: it only needs a base whose signs are clear enough to prove that. Any other has to
+ * have a small gap for its share of the elements. A gap below 1 ends a minimisation of whole
+ * numbers, if it proves the sets that the caller wants. */
 static bool is_done(search *f, const submodi_view *v)
 {
     double size;
     double share = (double)v->n / (double)f->n;
-    double dual = dual_of(v->s, v->n, v->sigma, &size);
-    double gap = best_value(f, v) - dual;
-    bool whole = f->settings->integer_valued && gap <= 0.99 * share;
-    if (whole && f->extremes) {
-        whole = v->n == f->n;
-        if (whole) {
-            set_prefixes(f, v->order, v->gains, v->sigma);
-            whole = encloses(f, f->smallest, f->largest, v->s, v->sigma, gap);
+    keep_best(f, v);
+    if (v->low >= 0 || v->high <= 0) {
+        double sign = v->low >= 0 ? -1 : 1;
+        double bound = fmin(fabs(v->low), fabs(v->high)) / v->sigma / 2;
+        bool clear = true;
+        for (size_t i = 0; i < v->n; i++) {
+            clear &= sign * v->s[i] >= bound;
         }
+        return clear;
     }
-    return (whole || gap <= allowed_gap(f, size, share)) && signs_are_clear(v);
+    double gap = f->value - v->before - dual_of(v->s, v->n, v->sigma, &size);
+    bool whole = f->settings->integer_valued && gap <= 0.99 * share;
+    whole = whole && (!f->extremes || v->n == f->n);
+    if (whole && f->extremes) {
+        set_prefixes(f, v->order, v->gains, v->sigma);
+        whole = encloses(f, f->smallest, f->largest, v->s, v->sigma, gap);
+    }
+    return whole || gap <= allowed_gap(f, size, share);
 }
 
 /* Ends a projection; its bases come with a greedy order or without. */
