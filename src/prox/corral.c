@@ -1,11 +1,16 @@
-/* The corral of corral.h: a list of points and the Cholesky factor of their shifted Gram matrix.
+/* The corral of min_norm.h: points and the Cholesky factor of their shifted Gram matrix.
+ *
+ * The step from s solves  M d = r + mu 1,  sum of d = 0,  where M = G + kappa 11' = U'U and G is
+ * the Gram matrix of the points relative to their origin. The shift kappa does not change d, and M
+ * is positive definite whether or not 0 is in the affine hull. r is measured at s, so that each
+ * step corrects the rounding errors of the factor in the step before.
+ *
  * With k points of R^n, a new point costs O(k n + k^2), a minor cycle O(k^2), a new factor
  * O(k^2 n + k^3). Passes over all points are shared out to threads. */
-#include "prox/corral.h"
-
 #include <math.h>
 
 #include "base/sums.h"
+#include "prox/min_norm.h"
 
 /* A pivot below this share of its diagonal entry is rounding: a thousand rounding errors of one
  * sum. */
@@ -22,73 +27,63 @@ static double dot(const double *a, const double *b, size_t n)
 
 /* ---- memory ---- */
 
-/* Allocates count items of `bytes` bytes and copies the first `present` ones from old. */
-static void *grown(const submodi_corral *c, const void *old, size_t present, size_t count,
-                   size_t bytes)
-{
-    void *memory = submodi_work_alloc(c->work, count, bytes);
-    if (memory && present) {
-        memcpy(memory, old, present * bytes);
-    }
-    return memory;
-}
-
-static double *grown_factor(const submodi_corral *c, size_t capacity)
-{
-    double *u = submodi_work_alloc(c->work, submodi_times(capacity, capacity), sizeof *u);
-    for (size_t i = 0; u && i < c->factored; i++) {
-        memcpy(u + i * capacity + i, c->u + i * c->capacity + i, (c->factored - i) * sizeof *u);
-    }
-    return u;
-}
-
 /* Provides memory for count points. Outgrown arrays stay in the workspace until the end: at most as
  * much again. */
 static submod_status reserve(submodi_corral *c, size_t count)
 {
+    double **vectors[] = {&c->weights, &c->r, &c->step, &c->ones, &c->rhs, &c->forward};
+    enum { VECTORS = sizeof vectors / sizeof *vectors };
     if (count <= c->capacity) {
         return SUBMOD_OK;
     }
     size_t old = c->capacity;
     size_t capacity = 2 * old > count ? 2 * old : count;
-    c->rows = grown(c, c->rows, old, capacity, c->n * sizeof *c->rows);
+    submodi_corral_point *points = submodi_work_alloc(c->work, capacity, sizeof *points);
+    double *rows = submodi_work_alloc(c->work, capacity - old, c->n * sizeof *rows);
+    int32_t *orders = NULL;
     if (c->keep_orders) {
-        c->orders = grown(c, c->orders, old, capacity, c->n * sizeof *c->orders);
+        orders = submodi_work_alloc(c->work, capacity - old, c->n * sizeof *orders);
     }
-    c->offsets = grown(c, c->offsets, old, capacity, sizeof *c->offsets);
-    c->tags = grown(c, c->tags, old, capacity, sizeof *c->tags);
-    c->slots = grown(c, c->slots, old, capacity, sizeof *c->slots);
-    c->weights = grown(c, c->weights, c->count, capacity, sizeof *c->weights);
-    c->ones = grown(c, c->ones, c->factored, capacity, sizeof *c->ones);
-    c->rhs = grown(c, c->rhs, c->factored, capacity, sizeof *c->rhs);
-    c->r = grown(c, NULL, 0, capacity, sizeof *c->r);
-    c->column = grown(c, NULL, 0, capacity, sizeof *c->column);
-    c->step = grown(c, NULL, 0, capacity, sizeof *c->step);
-    c->forward = grown(c, NULL, 0, capacity, sizeof *c->forward);
-    c->u = grown_factor(c, capacity);
+    double *u = submodi_work_alloc(c->work, submodi_times(capacity, capacity), sizeof *u);
+    double *block = submodi_work_alloc(c->work, capacity, VECTORS * sizeof *block);
     TRY(submodi_work_status(c->work));
-    for (size_t i = old; i < capacity; i++) {
-        c->slots[i] = i;
+    for (size_t i = 0; i < capacity; i++) {
+        size_t at = (i - old) * c->n;
+        points[i] = i < old ? c->points[i]
+                            : (submodi_corral_point){.row = rows + at,
+                                                     .order = orders ? orders + at : NULL};
     }
+    for (size_t i = 0; i < c->factored; i++) {
+        memcpy(u + i * capacity + i, c->u + i * old + i, (c->factored - i) * sizeof *u);
+    }
+    for (size_t v = 0; v < VECTORS; v++, block += capacity) {
+        if (old) {
+            memcpy(block, *vectors[v], old * sizeof *block);
+        }
+        *vectors[v] = block;
+    }
+    c->points = points;
+    c->u = u;
     c->capacity = capacity;
     return SUBMOD_OK;
 }
 
-submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *origin,
-                                  bool keep_orders, submod_work *work)
+submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *y,
+                                  const submodi_candidate *first, submod_work *work)
 {
     enum { FIRST = 16 };
-    *c = (submodi_corral){.n = n, .keep_orders = keep_orders, .kappa = 1, .work = work};
-    c->origin = grown(c, origin, n, n, sizeof *origin);
-    return reserve(c, FIRST);
+    *c = (submodi_corral){.n = n, .y = y, .keep_orders = first->order, .kappa = 1, .work = work};
+    submodi_take_vectors(work, n, (double **[]){&c->origin, &c->s, &c->t, &c->previous, NULL});
+    TRY(reserve(c, FIRST));
+    for (size_t i = 0; i < n; i++) {
+        c->origin[i] = first->point[i] * first->scale;
+        c->s[i] = c->origin[i];
+        c->t[i] = y[i] - c->origin[i];
+    }
+    return SUBMOD_OK;
 }
 
 /* ---- points ---- */
-
-static double *row_of(const submodi_corral *c, size_t position)
-{
-    return c->rows + c->slots[position] * c->n;
-}
 
 /* Returns the number of threads for a pass over the points. A pass over 1 M numbers takes about
  * 1 ms: below that, waiting for another thread on a busy machine costs more than it gains. */
@@ -111,7 +106,7 @@ static void dots(const submodi_corral *c, const double *a, const double *b, doub
         size_t first = 4 * q;
         size_t here = c->count - first < 4 ? c->count - first : 4;
         for (size_t i = 0; i < 4; i++) {
-            row[i] = row_of(c, first + (i < here ? i : here - 1));
+            row[i] = c->points[first + (i < here ? i : here - 1)].row;
         }
         submodi_sums()->dots_of_rows(row, a, b, c->n, of_a, of_b);
         memcpy(with_a + first, of_a, here * sizeof *of_a);
@@ -119,8 +114,12 @@ static void dots(const submodi_corral *c, const double *a, const double *b, doub
     }
 }
 
-static void normalise(submodi_corral *c)
+/* Scales the weights to sum 1, and sets s to the point that they describe, in strips that stay in
+ * the first-level cache. */
+static void combine(submodi_corral *c)
 {
+    enum { STRIP = 512 };
+    size_t strips = (c->n + STRIP - 1) / STRIP;
     double sum = 0;
     for (size_t j = 0; j < c->count; j++) {
         sum += c->weights[j];
@@ -128,54 +127,42 @@ static void normalise(submodi_corral *c)
     for (size_t j = 0; j < c->count; j++) {
         c->weights[j] /= sum;
     }
-}
-
-void submodi_corral_combine(submodi_corral *c, double *s)
-{
-    enum { STRIP = 512 }; /* a strip of the sum stays in the first-level cache */
-    normalise(c);
-    size_t strips = (c->n + STRIP - 1) / STRIP;
 #pragma omp parallel for num_threads(threads_for(c))
     for (size_t strip = 0; strip < strips; strip++) {
         size_t begin = strip * STRIP;
         size_t length = c->n - begin < STRIP ? c->n - begin : STRIP;
-        memcpy(s + begin, c->origin + begin, length * sizeof *s);
+        memcpy(c->s + begin, c->origin + begin, length * sizeof *c->s);
         for (size_t j = 0; j < c->count; j += 4) {
             const double *row[4];
             double weight[4];
             for (size_t i = 0; i < 4; i++) {
-                row[i] = row_of(c, j + i < c->count ? j + i : j) + begin;
+                row[i] = c->points[j + i < c->count ? j + i : j].row + begin;
                 weight[i] = j + i < c->count ? c->weights[j + i] : 0;
             }
-            submodi_sums()->add_rows(s + begin, row, weight, length);
+            submodi_sums()->add_rows(c->s + begin, row, weight, length);
         }
     }
 }
 
-double submodi_corral_mean_offset(const submodi_corral *c, double base)
+/* Moves s, t and the mean offset to where the weights are. Returns twice the growth of the
+ * objective. */
+static double move(submodi_corral *c)
 {
+    double growth = 0;
     double mean = 0;
+    memcpy(c->previous, c->s, c->n * sizeof *c->s);
+    combine(c);
     for (size_t j = 0; j < c->count; j++) {
-        mean += c->weights[j] * (c->offsets[c->slots[j]] - base);
+        growth += 2 * (c->weights[j] * (c->points[j].offset - c->mean_offset));
+        mean += c->weights[j] * c->points[j].offset;
     }
-    return mean;
-}
-
-/* Appends a point with weight 0, still without its row of the factor. Returns its row. */
-static const double *append_point(submodi_corral *c, const submodi_candidate *new)
-{
-    size_t slot = c->slots[c->count];
-    double *row = c->rows + slot * c->n;
+    c->mean_offset = mean;
     for (size_t i = 0; i < c->n; i++) {
-        row[i] = new->point[i] - c->origin[i];
+        double t = c->y[i] - c->s[i];
+        growth += (c->s[i] - c->previous[i]) * (c->t[i] + t);
+        c->t[i] = t;
     }
-    if (c->keep_orders) {
-        memcpy(c->orders + slot * c->n, new->order, c->n * sizeof *new->order);
-    }
-    c->offsets[slot] = new->offset;
-    c->tags[slot] = new->tag;
-    c->weights[c->count++] = 0;
-    return row;
+    return growth;
 }
 
 /* ---- the factor ---- */
@@ -197,12 +184,6 @@ static void solve_backward(const submodi_corral *c, double *x)
         const double *row = c->u + i * c->capacity;
         x[i] = (x[i] - dot(row + i + 1, x + i + 1, c->factored - i - 1)) / row[i];
     }
-}
-
-static void set_rhs(submodi_corral *c)
-{
-    memcpy(c->rhs, c->r, c->factored * sizeof *c->r);
-    solve_forward(c, c->rhs);
 }
 
 /* Appends the point behind the factored ones, whose column of M has been solved forward. */
@@ -250,34 +231,68 @@ static void remove_from_factor(submodi_corral *c, size_t j)
         rotate(upper + i + 1, lower + i + 1, last - i - 1, cosine, sine);
         rotate(c->ones + i, c->ones + i + 1, 1, cosine, sine);
         rotate(c->rhs + i, c->rhs + i + 1, 1, cosine, sine);
+        rotate(c->forward + i, c->forward + i + 1, 1, cosine, sine);
     }
-}
-
-static void erase(double *list, size_t j, size_t count)
-{
-    memmove(list + j, list + j + 1, (count - j - 1) * sizeof *list);
 }
 
 static void remove_point(submodi_corral *c, size_t j)
 {
-    size_t slot = c->slots[j];
+    submodi_corral_point removed = c->points[j];
+    size_t behind = --c->count - j;
     if (j < c->factored) {
         remove_from_factor(c, j);
     }
-    memmove(c->slots + j, c->slots + j + 1, (c->count - j - 1) * sizeof *c->slots);
-    erase(c->weights, j, c->count);
-    erase(c->r, j, c->count);
-    erase(c->column, j, c->count);
-    c->slots[--c->count] = slot;
+    memmove(c->points + j, c->points + j + 1, behind * sizeof removed);
+    c->points[c->count] = removed;
+    memmove(c->weights + j, c->weights + j + 1, behind * sizeof *c->weights);
+    memmove(c->r + j, c->r + j + 1, behind * sizeof *c->r);
+}
+
+/* Measures r, its spread over the first k points and U'\r, and the products of the rows with the
+ * new point, if there is one behind those k. r is relative to its mean. */
+static void measure(submodi_corral *c, size_t k)
+{
+    double mean = 0;
+    double largest = 0;
+    dots(c, k < c->count ? c->points[k].row : c->t, c->t, c->forward, c->r);
+    for (size_t j = 0; j < c->count; j++) {
+        c->r[j] += c->points[j].offset;
+        mean += c->weights[j] * c->r[j];
+    }
+    c->spread = 0;
+    for (size_t j = 0; j < c->count; j++) {
+        c->r[j] -= mean;
+        largest = fmax(largest, fabs(c->r[j]));
+        c->spread = j < k ? largest : c->spread;
+    }
+    memset(c->rhs, 0, c->factored * sizeof *c->rhs);
+    if (c->spread > no_spread * largest) {
+        memcpy(c->rhs, c->r, c->factored * sizeof *c->r);
+        solve_forward(c, c->rhs);
+    }
+}
+
+/* Writes the upper triangle of M, two columns at a time. r and forward are scratch here. */
+static void write_gram(submodi_corral *c)
+{
+    for (size_t j = 0; j < c->count; j += 2) {
+        size_t next = j + 1 < c->count ? j + 1 : j;
+        dots(c, c->points[j].row, c->points[next].row, c->r, c->forward);
+        for (size_t i = 0; i <= next; i++) {
+            c->u[i * c->capacity + j] = c->r[i] + c->kappa;
+            c->u[i * c->capacity + next] = c->forward[i] + c->kappa;
+        }
+    }
 }
 
 /* Factorises in place: finishes row i, then subtracts it from the rows below. */
-static bool factorise(submodi_corral *c)
+submod_status submodi_corral_renew(submodi_corral *c)
 {
+    write_gram(c);
     for (size_t i = 0; i < c->factored; i++) {
         double *row = c->u + i * c->capacity;
         if (!(row[i] > 0)) {
-            return false;
+            return SUBMOD_INACCURATE;
         }
         row[i] = sqrt(row[i]);
         for (size_t j = i + 1; j < c->factored; j++) {
@@ -287,196 +302,133 @@ static bool factorise(submodi_corral *c)
             submodi_sums()->add_multiple(c->u + j * c->capacity + j, -row[j], row + j,
                                          c->factored - j);
         }
-    }
-    return true;
-}
-
-/* Writes the upper triangle of M, two columns at a time. r and column are scratch here. */
-static void write_gram(submodi_corral *c)
-{
-    for (size_t j = 0; j < c->count; j += 2) {
-        size_t next = j + 1 < c->count ? j + 1 : j;
-        dots(c, row_of(c, j), row_of(c, next), c->r, c->column);
-        for (size_t i = 0; i <= j; i++) {
-            c->u[i * c->capacity + j] = c->r[i] + c->kappa;
-        }
-        for (size_t i = 0; i <= next; i++) {
-            c->u[i * c->capacity + next] = c->column[i] + c->kappa;
-        }
-    }
-}
-
-/* ---- r ---- */
-
-/* Adds the offsets to r and makes it relative to its mean. Measures the spread of the first k. */
-static void centre(submodi_corral *c, size_t k)
-{
-    double mean = 0;
-    for (size_t j = 0; j < c->count; j++) {
-        c->r[j] += c->offsets[c->slots[j]];
-        mean += c->weights[j] * c->r[j];
-    }
-    c->spread = 0;
-    for (size_t j = 0; j < c->count; j++) {
-        c->r[j] -= mean;
-        c->spread = j < k ? fmax(c->spread, fabs(c->r[j])) : c->spread;
-    }
-}
-
-void submodi_corral_measure(submodi_corral *c, const double *t)
-{
-    dots(c, t, t, c->column, c->r);
-    centre(c, c->count);
-    set_rhs(c);
-}
-
-bool submodi_corral_renew(submodi_corral *c, const double *t)
-{
-    write_gram(c);
-    if (!factorise(c)) {
-        return false;
-    }
-    for (size_t i = 0; i < c->factored; i++) {
         c->ones[i] = 1;
     }
     solve_forward(c, c->ones);
-    submodi_corral_measure(c, t);
-    return true;
+    measure(c, c->count);
+    return SUBMOD_OK;
 }
 
-/* ---- a point comes in ---- */
+/* ---- a new point ---- */
 
 /* Takes the scale of kappa from the second point; any will do before. If both points are the origin
  * up to rounding, (64 eps)^2, and so the same, 1 makes them dependent. */
 static void choose_kappa(submodi_corral *c)
 {
-    const double *row = row_of(c, 0);
-    double first = dot(row, row, c->n);
-    double squares = c->column[1] + first;
+    double first = dot(c->points[0].row, c->points[0].row, c->n);
+    double squares = c->forward[1] + first;
     c->kappa = squares > 0x1p-92 * dot(c->origin, c->origin, c->n) ? squares : 1;
     c->factored = 0;
     append_to_factor(c, first + c->kappa);
 }
 
-/* Measures r and the column of M for the last point, and prepares the right-hand side. */
-static void measure_new(submodi_corral *c, const double *row, const double *t)
+/* Appends a point with weight 0; measures r, and solves its column of M forward. Returns the
+ * column's last entry. */
+static double append_point(submodi_corral *c, const submodi_candidate *new)
 {
-    size_t k = c->count - 1;
-    dots(c, row, t, c->column, c->r);
-    centre(c, k);
+    size_t k = c->count++;
+    submodi_corral_point *p = &c->points[k];
+    for (size_t i = 0; i < c->n; i++) {
+        p->row[i] = new->point[i] * new->scale - c->origin[i];
+    }
+    if (c->keep_orders) {
+        memcpy(p->order, new->order, c->n * sizeof *new->order);
+    }
+    p->offset = new->offset;
+    p->tag = new->tag;
+    c->weights[k] = 0;
+    measure(c, k);
     if (k == 1) {
         choose_kappa(c);
-    } else if (c->spread > no_spread * fabs(c->r[k])) {
-        set_rhs(c);
-    } else if (k) {
-        memset(c->rhs, 0, k * sizeof *c->rhs);
     }
     for (size_t j = 0; j <= k; j++) {
-        c->column[j] += c->kappa;
+        c->forward[j] += c->kappa;
     }
+    double last = c->forward[k];
+    solve_forward(c, c->forward);
+    return last;
+}
+
+/* Moves the weights along step, at most `limit` steps, until one becomes 0. Returns that point, or
+ * count if there is none; *length: how far it went. */
+static size_t move_weights(submodi_corral *c, double limit, double *length)
+{
+    size_t stopper = c->count;
+    *length = limit;
+    for (size_t j = 0; j < c->count; j++) {
+        if (c->step[j] < 0 && c->weights[j] < *length * -c->step[j]) {
+            *length = c->weights[j] / -c->step[j];
+            stopper = j;
+        }
+    }
+    for (size_t j = 0; j < c->count && *length < INFINITY; j++) {
+        c->weights[j] = j == stopper ? 0 : fmax(c->weights[j] + *length * c->step[j], 0);
+    }
+    return stopper;
 }
 
 /* The new column depends on the factored ones: column = M h, sum of h = 1. If the weights move
- * along (-h, 1), p stays and the objective changes at the rate r_new - <h, r>. Moves until a weight
+ * along (-h, 1), s stays and the objective changes at the rate r_new - <h, r>. Moves until a weight
  * is 0, and removes that point. Returns false if the objective would not grow. */
 static bool exchange(submodi_corral *c)
 {
     size_t k = c->factored;
-    double *w = c->weights;
+    double length;
     memcpy(c->step, c->forward, k * sizeof *c->step);
     solve_backward(c, c->step);
-    double rate = c->r[k] - dot(c->step, c->r, k);
-    double length = INFINITY;
-    size_t leaves = k;
     for (size_t j = 0; j < k; j++) {
-        if (c->step[j] > 0 && w[j] < length * c->step[j]) {
-            length = w[j] / c->step[j];
-            leaves = j;
-        }
+        c->step[j] = -c->step[j];
     }
-    if (!(rate > 0) || leaves == k) {
+    c->step[k] = 1;
+    if (!(c->r[k] + dot(c->step, c->r, k) > 0)) {
         return false;
     }
-    for (size_t j = 0; j < k; j++) {
-        w[j] = fmax(w[j] - length * c->step[j], 0);
+    size_t leaves = move_weights(c, INFINITY, &length);
+    if (leaves < k) {
+        remove_point(c, leaves);
     }
-    w[k] += length;
-    remove_point(c, leaves);
-    return true;
+    return leaves < k;
 }
 
-submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, const double *t,
+submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, double weight,
                                  bool *added)
 {
     TRY(reserve(c, c->count + 1));
-    measure_new(c, append_point(c, new), t);
-    for (;;) {
-        size_t k = c->factored;
-        memcpy(c->forward, c->column, k * sizeof *c->column);
-        solve_forward(c, c->forward);
-        double pivot2 = c->column[k] - dot(c->forward, c->forward, k);
-        *added = pivot2 > dependent * c->column[k];
-        if (*added) {
-            append_to_factor(c, pivot2);
-            return SUBMOD_OK;
-        }
-        if (!exchange(c)) {
-            c->count--; /* the weight that exchanges gave to the point goes with it */
-            normalise(c);
-            return SUBMOD_OK;
-        }
+    double last = append_point(c, new);
+    double pivot2;
+    do {
+        pivot2 = last - dot(c->forward, c->forward, c->factored);
+        *added = pivot2 > dependent * last;
+    } while (!*added && exchange(c));
+    if (*added) {
+        append_to_factor(c, pivot2);
+        c->weights[c->count - 1] += weight;
+    } else {
+        c->count--; /* the weight that exchanges gave to the point goes with it */
     }
+    return SUBMOD_OK;
 }
 
 /* ---- minor cycles ---- */
 
-/* step = M \ (r + mu 1) with mu such that the entries sum to 0; the sum of the entries is
- * <U'\1, U'\r> + mu <U'\1, U'\1>. */
-static void find_step(submodi_corral *c)
+/* One cycle. The step is M \ (r + mu 1) with mu such that its entries sum to 0; their sum is
+ * <U'\1, U'\r> + mu <U'\1, U'\1>. After the share `length` of it, r is what it was times
+ * 1 - length, up to a constant. Returns whether the best point of the affine hull was reached. */
+static bool minor_cycle(submodi_corral *c)
 {
     size_t k = c->factored;
+    double length;
     double mu = -dot(c->ones, c->rhs, k) / dot(c->ones, c->ones, k);
     for (size_t i = 0; i < k; i++) {
         c->step[i] = c->rhs[i] + mu * c->ones[i];
     }
     solve_backward(c, c->step);
-}
-
-/* Returns the longest step, at most 1, that keeps all weights >= 0. *stopper: the point that stops
- * it, or count. */
-static double step_length(const submodi_corral *c, size_t *stopper)
-{
-    double length = 1;
-    *stopper = c->count;
-    for (size_t j = 0; j < c->count; j++) {
-        if (c->weights[j] + length * c->step[j] < 0) {
-            length = c->weights[j] / -c->step[j];
-            *stopper = j;
-        }
+    bool reached = move_weights(c, 1, &length) == k;
+    for (size_t j = 0; j < k; j++) {
+        c->rhs[j] *= 1 - length;
     }
-    return length;
-}
-
-/* One cycle. Returns whether the best point of the affine hull was reached. After the share
- * `length` of a step, r is what it was times 1 - length, up to a constant. So the right-hand side
- * is scaled instead of solved for again. */
-static bool minor_cycle(submodi_corral *c)
-{
-    size_t stopper;
-    find_step(c);
-    double length = step_length(c, &stopper);
-    bool reached = stopper == c->count;
-    for (size_t j = 0; j < c->count; j++) {
-        c->weights[j] += length * c->step[j];
-    }
-    if (!reached) {
-        c->weights[stopper] = 0;
-        for (size_t j = 0; j < c->factored; j++) {
-            c->rhs[j] *= 1 - length;
-        }
-        c->minor_cycles++;
-    }
-    for (size_t j = c->count; j-- > 0;) {
+    c->minor_cycles += !reached;
+    for (size_t j = k; j-- > 0;) {
         if (!(c->weights[j] > no_weight) && c->count > 1) {
             remove_point(c, j);
         }
@@ -484,13 +436,19 @@ static bool minor_cycle(submodi_corral *c)
     return reached;
 }
 
-void submodi_corral_settle(submodi_corral *c, double *s)
+double submodi_corral_settle(submodi_corral *c)
 {
-    for (bool reached = false; !reached && c->count > 1;) {
-        reached = minor_cycle(c);
+    while (c->count > 1 && !minor_cycle(c)) {
     }
     if (c->count == 1) {
         c->weights[0] = 1;
     }
-    submodi_corral_combine(c, s);
+    return move(c);
+}
+
+void submodi_corral_settle_weights(submodi_corral *c)
+{
+    move(c);
+    measure(c, c->count);
+    submodi_corral_settle(c);
 }

@@ -1,48 +1,120 @@
-/* Fujishige-Wolfe: the loop (min_norm.c) and the solver that divides a problem while it runs
- * (parts.c).
+/* Wolfe's method for the point of a polytope nearest to y (Wolfe, Finding the nearest point in a
+ * polytope, 1976; docs/mathematics.md, section 7): the corral (corral.c), the loop over any oracle
+ * (min_norm.c), and the projection on a base polytope, which parts.c divides while it runs. */
+#ifndef SUBMODI_PROX_MIN_NORM_H
+#define SUBMODI_PROX_MIN_NORM_H
+
+#include "base/internal.h"
+#include "prox/isotonic.h"
+#include "prox/prox_internal.h"
+
+/* ---- the corral ----
  *
- * All numbers of a run are in units of sigma, a power of two about the size of lambda x and of F's
- * gains, so that squares neither overflow nor vanish; lambda itself drops out. With
- * t = lambda u / sigma the problem and its gap are
+ * Affinely independent points with weights w > 0, and the steps of an active-set method towards
+ *
+ *     max over w in the simplex of  <w, offset> - |p(w) - y|^2 / 2,      p(w) = sum of w_j point_j
+ * .
+ *
+ * At s = p(w), with t = y - s, the objective grows per unit of w_j by r_j = <point_j, t> +
+ * offset_j. All sums have a fixed order: bits do not depend on the number of threads. */
+
+/* A point to be added. */
+typedef struct submodi_candidate {
+    const double *point; /* n, to be multiplied by */
+    double scale;        /* a power of two */
+    double offset;
+    const int32_t *order; /* n, or NULL in all candidates */
+    size_t tag;           /* the caller's, kept with the point */
+} submodi_candidate;
+
+typedef struct submodi_corral_point {
+    double
+        *row; /* n: the point relative to the origin, so that small hulls far away lose nothing */
+    int32_t *order; /* NULL unless orders are kept */
+    double offset;
+    size_t tag;
+} submodi_corral_point;
+
+typedef struct submodi_corral {
+    size_t n, count, capacity;
+    const double *y;
+    double *origin, *s, *t, *previous; /* n each; previous is scratch */
+    bool keep_orders;
+    /* By position; the memory of removed points comes last. */
+    submodi_corral_point *points;
+    double *weights;
+    double *r; /* relative to its mean under the weights */
+    double *step;
+    /* The factor of the first `factored` points: all but the new one. */
+    size_t factored;
+    double *u;       /* row-major upper triangle, leading dimension capacity */
+    double *ones;    /* U'\1 */
+    double *rhs;     /* U'\r */
+    double *forward; /* U'\the new point's column of M */
+    double kappa;
+    double mean_offset; /* under the weights, as of s */
+    double spread;      /* largest |r|, without the new point, when it was last measured: 0 at the
+                           best point of the affine hull */
+    size_t minor_cycles;
+    submod_work *work;
+} submodi_corral;
+
+/* Starts without points, at s = first, which becomes the origin. Memory comes from work and grows
+ * with the points. */
+submod_status submodi_corral_init(submodi_corral *c, size_t n, const double *y,
+                                  const submodi_candidate *first, submod_work *work);
+
+/* Adds a point with this weight. A point in the affine hull of the others replaces one of them,
+ * with weights moved so that s stays and the objective grows; *added is false if that is
+ * impossible. */
+submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new, double weight,
+                                 bool *added);
+
+/* Minor cycles: moves s to the best point of the affine hull, and drops points whose weight becomes
+ * 0 on the way, until that point lies in the convex hull. Returns twice the growth of the
+ * objective, summed so that it does not cancel. */
+double submodi_corral_settle(submodi_corral *c);
+
+/* Moves s to the point that the weights describe, scaled to sum 1, and settles from there. */
+void submodi_corral_settle_weights(submodi_corral *c);
+
+/* Computes the factor again from the points. Returns SUBMOD_INACCURATE if they are dependent in
+ * double precision; the corral must not be used any more then. */
+submod_status submodi_corral_renew(submodi_corral *c);
+
+/* ---- the loop ---- */
+
+typedef struct submodi_wolfe submodi_wolfe;
+struct submodi_wolfe {
+    submodi_corral corral;
+    double *y;
+    double sigma; /* the unit of all numbers, a power of two: squares neither overflow nor vanish */
+    submodi_candidate best;
+    double improves; /* how fast the objective grows towards best */
+    double noise;    /* rounding error of improves */
+    /* The oracle: finds best, improves and noise for t. *done ends the run; so does a status other
+     * than SUBMOD_OK. */
+    submod_status (*oracle)(submodi_wolfe *w, bool *done);
+    size_t limit; /* calls of the oracle */
+    double deadline;
+    submod_prox_info *info;
+    submod_work *work;
+};
+
+/* ---- the projection of y = lambda x / sigma onto the base polytope ----
+ *
+ * With t = lambda u / sigma, lambda drops out of the problem and its gap,
  *
  *     min over t of  f(t) + |t - y|^2 / 2,        gap(t, s) = f(t) - <s, t> + |t - (y - s)|^2 / 2,
  *
  * a sum of two terms that are both >= 0, so nothing cancels. */
-#ifndef SUBMODI_PROX_MIN_NORM_H
-#define SUBMODI_PROX_MIN_NORM_H
-
-#include "prox/corral.h"
-#include "prox/isotonic.h"
-#include "prox/prox_internal.h"
-
-/* The loop, for any oracle. */
-typedef struct submodi_wolfe submodi_wolfe;
-struct submodi_wolfe {
-    size_t n;
-    double sigma;
-    double *y;        /* lambda x */
-    double *s;        /* the present point of the hull */
-    double *t;        /* y - s */
-    double *previous; /* s before the cycle */
-    submodi_candidate best;
-    double improves; /* how fast the objective grows towards best */
-    double noise;    /* rounding error of improves */
-    double levelled; /* the difference in r that the last step had to remove */
-    size_t next_renewal;
-    submodi_corral corral;
-    /* The oracle: finds best, improves and noise for t. *done ends the run; so does a status other
-     * than SUBMOD_OK. */
-    submod_status (*oracle)(submodi_wolfe *w, bool *done);
-    submod_prox_info *info;
-    submod_work *work;
-};
 
 /* Greedy vectors to start from, with weights that are a first guess. */
 typedef struct submodi_start {
     size_t count;
     const int32_t *orders; /* count x n */
     const double *weights; /* count */
-    const double *points;  /* count x n, in F's own units; NULL: none is known */
+    const double *points;  /* count x n, in F's own units; NULL if none is known */
     const uint8_t *known;  /* count: whether the point is there, or must be found by a chain */
 } submodi_start;
 
@@ -52,7 +124,6 @@ typedef struct submodi_boundary {
     double level; /* in units of sigma */
 } submodi_boundary;
 
-/* The projection of y onto the base polytope: the loop with the greedy algorithm as its oracle. */
 typedef struct submodi_projection {
     submodi_wolfe w; /* first: the oracle gets its address */
     const submodi_prox_problem *problem;
@@ -68,10 +139,9 @@ typedef struct submodi_projection {
     void *state;
     void *fresh; /* a copy of the state after reset, where that costs less than a reset; or NULL */
     /* May be changed after the start. */
-    double deadline;
     double allowance;             /* a gap that is small enough, in units of sigma^2; 0 */
-    submodi_view view;            /* for problem->enough; the oracle fills its first fields */
-    submodi_boundary *boundaries; /* room for n - 1; NULL: the run may not end with a division */
+    submodi_view view;            /* for problem->enough */
+    submodi_boundary *boundaries; /* room for n - 1; NULL if the run may not end with a division */
     size_t boundary_count;        /* > 0: the run has ended because the problem comes apart here */
 } submodi_projection;
 
@@ -86,8 +156,8 @@ submod_status submodi_projection_run(submodi_projection *p, const submodi_start 
 /* Writes u and s in the caller's units. Overflow: SUBMOD_ENUMERIC. */
 submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s);
 
-/* Writes the boundaries that are proved by the last order, sizes ascending. Returns their number.
- */
+/* Writes the boundaries that are proved by the last order, sizes ascending (parts.c). Returns their
+ * number. */
 size_t submodi_find_boundaries(const submodi_projection *p, submodi_boundary *found);
 
 #endif

@@ -90,12 +90,12 @@ static bool proved(const submodi_projection *p, size_t k, double jump, double sl
 /* Most jumps are too small even without rounding: they take a dozen instructions each. */
 size_t submodi_find_boundaries(const submodi_projection *p, submodi_boundary *found)
 {
-    const double *t = p->w.t;
-    const double *s = p->w.s;
+    const double *t = p->w.corral.t;
+    const double *s = p->w.corral.s;
     size_t count = 0;
     double slack = 0; /* F(A) - s(A) */
     double size = 0;
-    for (size_t k = 1; k < p->w.n; k++) {
+    for (size_t k = 1; k < p->w.corral.n; k++) {
         int32_t e = p->order[k - 1];
         double below = t[p->order[k]];
         double jump = t[e] - below;
@@ -123,7 +123,7 @@ typedef struct layout {
 
 static submod_status lay_out(layout *l, const submodi_projection *p, submod_work *work)
 {
-    size_t n = p->w.n;
+    size_t n = p->w.corral.n;
     *l = (layout){.p = p, .nparts = p->boundary_count + 1};
     l->parts = submodi_work_alloc(work, l->nparts, sizeof *l->parts);
     l->part = submodi_work_alloc(work, n, sizeof *l->part);
@@ -227,7 +227,7 @@ static void restrict_point(const layout *l, size_t k, const double *row, const d
             l->child[j]->orders.weights[k] = weight;
         }
     }
-    for (size_t i = 0; i < l->p->w.n; i++) {
+    for (size_t i = 0; i < l->p->w.corral.n; i++) {
         int32_t e = order[i];
         size_t j = (size_t)l->part[e];
         subproblem *q = l->child[j];
@@ -244,15 +244,14 @@ static void restrict_point(const layout *l, size_t k, const double *row, const d
 static submod_status make_points(const layout *l)
 {
     const submodi_corral *c = &l->p->w.corral;
-    size_t n = c->n;
     for (size_t j = 0; j < l->nparts; j++) {
         if (l->child[j]) {
             TRY(allocate_points(l->child[j], c->count + 1));
         }
     }
     for (size_t k = 0; k < c->count; k++) {
-        size_t slot = c->slots[k];
-        restrict_point(l, k, c->rows + slot * n, c->origin, c->orders + slot * n, c->weights[k]);
+        const submodi_corral_point *point = &c->points[k];
+        restrict_point(l, k, point->row, c->origin, point->order, c->weights[k]);
     }
     restrict_point(l, c->count, l->p->vertex, NULL, l->p->order, 0);
     return SUBMOD_OK;
@@ -262,12 +261,12 @@ static submod_status make_points(const layout *l)
  * |y|^2 / 2 + |s*|^2 / 2: s* is not farther from s than sqrt(2 gap). */
 static void set_allowance(solver *d, const submodi_projection *p)
 {
-    const submodi_wolfe *w = &p->w;
-    double y2 = submodi_sums()->dot(w->y, w->y, w->n);
-    double length = sqrt(submodi_sums()->dot(w->s, w->s, w->n)) - sqrt(2 * fmax(p->gap, 0));
+    const submodi_corral *c = &p->w.corral;
+    double y2 = submodi_sums()->dot(c->y, c->y, c->n);
+    double length = sqrt(submodi_sums()->dot(c->s, c->s, c->n)) - sqrt(2 * fmax(p->gap, 0));
     double size = (y2 + pow(fmax(length, 0), 2)) / 2;
     d->allowance = d->problem->settings->tolerance / 2 * size / (double)d->n;
-    d->unit = w->sigma;
+    d->unit = p->w.sigma;
 }
 
 /* Replaces a part by those that its run comes apart into. */
@@ -278,9 +277,9 @@ static submod_status divide(solver *d, const subproblem *parent, const submodi_p
     if (size_of(parent) == d->n) {
         set_allowance(d, p);
     }
-    int32_t *elements = submodi_work_alloc(work, p->w.n, sizeof *elements);
+    int32_t *elements = submodi_work_alloc(work, p->w.corral.n, sizeof *elements);
     TRY(lay_out(&l, p, work));
-    memcpy(elements, d->sequence + parent->range.begin, p->w.n * sizeof *elements);
+    memcpy(elements, d->sequence + parent->range.begin, p->w.corral.n * sizeof *elements);
     size_t count = add_children(d, &l, parent, elements);
     submod_status status = make_functions(d, &l, count, work);
     d->open_count += count; /* also on failure, so that what they hold is freed */
@@ -312,7 +311,7 @@ static submod_status keep_orders(subproblem *q, const submodi_corral *c)
     submod_combination new;
     TRY(submodi_combination_alloc(c->n, c->count, &new));
     for (size_t k = 0; k < c->count; k++) {
-        memcpy(new.orders + k * c->n, c->orders + c->slots[k] * c->n, c->n * sizeof *new.orders);
+        memcpy(new.orders + k * c->n, c->points[k].order, c->n * sizeof *new.orders);
         new.weights[k] = c->weights[k];
     }
     submodi_combination_move(&q->orders, &new);
@@ -326,7 +325,7 @@ static submod_status start_run(const solver *d, const subproblem *q,
 {
     size_t n = size_of(q);
     TRY(submodi_projection_start(p, problem, d->info, work));
-    p->deadline = d->deadline;
+    p->w.deadline = d->deadline;
     p->allowance = d->allowance > 0 ? d->allowance * (double)n * pow(d->unit / p->w.sigma, 2) : 0;
     p->view.sequence = d->sequence;
     p->view.begin = q->range.begin;

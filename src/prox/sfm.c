@@ -1,15 +1,11 @@
-/* Submodular minimisation and its dual over the base polytope (Edmonds 1970; Fujishige 1980),
+/* Submodular minimisation and its dual over the base polytope (Edmonds 1970; Fujishige 1980;
+ * docs/mathematics.md, section 9):
  *
  *     min over A of F(A)  =  F(empty) + max over s in B(F) of  sum of min(s_i, 0).
  *
- * In this file F(empty) = 0; the true F(empty) is added at the end. For any base s and any set A,
- * sum of min(s_i, 0) <= s(A) <= F(A). Let value = F of the best set and
- * gap = value - sum of min(s_i, 0). A set that leaves out an element with s_i < -gap, or holds one
- * with s_i > gap, has F > value. So every minimiser holds all elements with s_i < -gap and none
- * with s_i > gap. If {s < -gap} attains the value, it is the smallest minimiser; if {s <= gap}
- * attains it, that is the largest. If no element is left between, {s < 0} is the only minimiser,
- * however large the gap. All of this needs a submodular F. If F calls user code, only the search of
- * all subsets is a proof.
+ * In this file F(empty) = 0; the true F(empty) is added at the end. gap = value of the best set -
+ * sum of min(s_i, 0), for any base s; elements with |s_i| > gap are decided. All of this needs a
+ * submodular F. If F calls user code, only the search of all subsets is a proof.
  *
  * Each method leaves sets, a base or both; finish() adds what is missing and proves what it can.
  * Cost: that of the method, one or two chains, O(n). */
@@ -37,7 +33,7 @@ typedef struct search {
     double value;                /* F(A) - F(empty) of the best set seen */
     double scale;                /* what rounding errors of F are relative to */
     int32_t *order;
-    double *gains, *key, *vertex, *zero; /* scratch, and zeros; n each */
+    double *gains, *key, *zero; /* scratch, and zeros; n each */
     submod_work *work;
     submod_sfm_info *info;
     submod_combination found; /* min-norm: s as a combination, if the caller wants it */
@@ -49,16 +45,19 @@ submod_sfm_settings submod_sfm_defaults(void)
     return (submod_sfm_settings){.tolerance = 1e-10};
 }
 
+/* ---- rounding a base to sets, and what it proves ---- */
+
 /* Values of F that differ by less count as equal: some tens of rounding errors. */
 static double margin(const search *f)
 {
     return 64 * DBL_EPSILON * f->scale;
 }
 
-static bool close_enough(const search *f, double gap, double size)
+/* The gap that the settings allow for a share of the elements with these |s_i|. */
+static double allowed_gap(const search *f, double size, double share)
 {
     double tolerance = f->settings->tolerance;
-    return gap <= tolerance * fabs(f->value) + tolerance * size + margin(f);
+    return tolerance * fabs(f->value) * share + tolerance * size + margin(f) * share;
 }
 
 /* Returns the sum of min(s_i, 0). *size = the sum of |s_i|, which may overflow where F does not. */
@@ -73,22 +72,33 @@ static double dual_of(const double *s, size_t n, double unit, double *size)
     return dual;
 }
 
+/* f->order = the elements from the smallest to the largest s, f->gains the gains along it. */
+static submod_status sort_by_base(search *f, const double *s)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        f->key[i] = -s[i];
+    }
+    f->info->oracle_calls++;
+    TRY(submod_argsort(f->key, f->n, f->order, f->work));
+    return submod_fn_chain(f->fn, f->order, f->n, f->gains, f->work);
+}
+
 /* The sets are the first and the last prefix of a whole order, from the smallest to the largest s,
  * that attain the value. If none does, only an earlier order attained it. */
-static void set_prefixes(search *f, const submodi_view *v)
+static void set_prefixes(search *f, const int32_t *order, const double *gains, double unit)
 {
     size_t shortest = f->n + 1;
     size_t longest = 0;
     double sum = 0;
     for (size_t k = 0; k <= f->n; k++) {
-        if (sum * v->sigma <= f->value + margin(f)) {
+        if (sum * unit <= f->value + margin(f)) {
             shortest = k < shortest ? k : shortest;
             longest = k;
         }
-        sum += k < f->n ? v->gains[k] : 0;
+        sum += k < f->n ? gains[k] : 0;
     }
     for (size_t k = 0; k < f->n; k++) {
-        int32_t e = v->order[k];
+        int32_t e = order[k];
         f->smallest[e] = shortest > f->n ? f->best[e] : k < shortest;
         f->largest[e] = shortest > f->n ? f->best[e] : k < longest;
     }
@@ -96,9 +106,9 @@ static void set_prefixes(search *f, const submodi_view *v)
 
 /* Whether s and the gap prove, up to rounding, that every minimiser lies between these sets. */
 static bool encloses(const search *f, const uint8_t *small, const uint8_t *large, const double *s,
-                     double sigma, double gap)
+                     double unit, double gap)
 {
-    double bound = (fmax(gap, 0) + margin(f)) / sigma;
+    double bound = (fmax(gap, 0) + margin(f)) / unit;
     bool proved = true;
     for (size_t i = 0; i < f->n; i++) {
         proved = proved && (!small[i] || s[i] < -bound) && (large[i] || s[i] > bound);
@@ -106,29 +116,11 @@ static bool encloses(const search *f, const uint8_t *small, const uint8_t *large
     return proved;
 }
 
-/* ---- what a greedy order shows ---- */
+/* ---- when to stop ---- */
 
-/* Keeps the best prefix: the elements of all parts before, and the first k of this one. */
-static void keep_best(search *f, const submodi_view *v, double value, size_t k)
-{
-    if (!(value < f->value)) {
-        return;
-    }
-    f->value = value;
-    memset(f->best, 0, f->n);
-    for (size_t i = 0; i < v->begin; i++) {
-        f->best[v->sequence[i]] = 1;
-    }
-    for (size_t i = 0; i < k; i++) {
-        size_t at = v->begin + (size_t)v->order[i];
-        f->best[v->sequence ? (size_t)v->sequence[at] : at] = 1;
-    }
-}
-
-/* Looks for the best prefix. Returns the value of the best set known, within the part.
- * {s < 0} = {u > 0}: a part where all u are above 0 is in every minimiser, one where they are below
- * in none. Any other holds 0, and its prefixes compete with the best set of all. */
-static double best_value(search *f, const submodi_view *v)
+/* Keeps the best prefix of the view's order: the elements of all parts before, and the first k of
+ * this one. */
+static void keep_best(search *f, const submodi_view *v)
 {
     double sum = 0;
     double lowest = 0;
@@ -140,61 +132,46 @@ static double best_value(search *f, const submodi_view *v)
         best = sum < lowest ? k + 1 : best;
         lowest = fmin(sum, lowest);
     }
-    keep_best(f, v, v->before + lowest * v->sigma, best);
     f->scale = v->n == f->n ? fmin(fmax(f->scale, size * v->sigma), DBL_MAX) : f->scale;
-    return v->low >= 0 ? sum * v->sigma : v->high <= 0 ? 0 : f->value - v->before;
-}
-
-/* Whether the signs of s are those of the solution, and clear enough to prove which elements belong
- * to all minimisers and which to none. */
-static bool signs_are_clear(const submodi_view *v)
-{
-    double low = fmax(v->low, 0) / v->sigma;
-    double high = fmin(v->high, 0) / v->sigma;
-    bool clear = true;
-    for (size_t i = 0; i < v->n; i++) {
-        clear &= (v->low < 0 || -v->s[i] >= low / 2) && (v->high > 0 || -v->s[i] <= high / 2);
+    if (v->before + lowest * v->sigma < f->value) {
+        f->value = v->before + lowest * v->sigma;
+        memset(f->best, 0, f->n);
+        for (size_t i = 0; i < v->begin; i++) {
+            f->best[v->sequence[i]] = 1;
+        }
+        for (size_t i = 0; i < best; i++) {
+            size_t at = v->begin + (size_t)v->order[i];
+            f->best[v->sequence ? (size_t)v->sequence[at] : at] = 1;
+        }
     }
-    return clear;
 }
 
-/* Whether the gap of a part is small enough for its share of the elements. */
-static bool part_is_done(const search *f, const submodi_view *v, double gap, double size)
-{
-    double share = (double)v->n / (double)f->n;
-    double tolerance = f->settings->tolerance;
-    bool whole = f->settings->integer_valued && !f->extremes;
-    double allowed = tolerance * fabs(f->value) * share + tolerance * size + margin(f) * share;
-    return gap <= fmax(allowed, whole ? 0.99 * share : 0) && signs_are_clear(v);
-}
-
+/* Whether a view may end. A part where all u lie above 0 is in every minimiser, one where all lie
+ * below in none: it only needs a base whose signs are clear enough to prove that. Any other has to
+ * have a small gap for its share of the elements. A gap below 1 ends a minimisation of whole
+ * numbers, if it proves the sets that the caller wants. */
 static bool is_done(search *f, const submodi_view *v)
 {
     double size;
-    double dual = dual_of(v->s, v->n, v->sigma, &size);
-    double gap = best_value(f, v) - dual;
-    if (v->n < f->n) {
-        return part_is_done(f, v, gap, size);
+    double share = (double)v->n / (double)f->n;
+    keep_best(f, v);
+    if (v->low >= 0 || v->high <= 0) {
+        double sign = v->low >= 0 ? -1 : 1;
+        double bound = fmin(fabs(v->low), fabs(v->high)) / v->sigma / 2;
+        bool clear = true;
+        for (size_t i = 0; i < v->n; i++) {
+            clear &= sign * v->s[i] >= bound;
+        }
+        return clear;
     }
-    if (close_enough(f, gap, size) || !f->settings->integer_valued || gap >= 1) {
-        return close_enough(f, gap, size);
+    double gap = f->value - v->before - dual_of(v->s, v->n, v->sigma, &size);
+    bool whole = f->settings->integer_valued && gap <= 0.99 * share;
+    whole = whole && (!f->extremes || v->n == f->n);
+    if (whole && f->extremes) {
+        set_prefixes(f, v->order, v->gains, v->sigma);
+        whole = encloses(f, f->smallest, f->largest, v->s, v->sigma, gap);
     }
-    set_prefixes(f, v);
-    return !f->extremes || encloses(f, f->smallest, f->largest, v->s, v->sigma, gap);
-}
-
-/* f->order = the elements from the smallest to the largest s, f->gains the gains along it. */
-static submod_status sort_by_base(search *f, const double *s)
-{
-    for (size_t i = 0; i < f->n; i++) {
-        f->key[i] = -s[i];
-    }
-    f->info->oracle_calls++;
-    TRY(submod_lovasz(f->fn, f->key, NULL, f->vertex, f->order, SUBMOD_TIES_INDEX, f->work));
-    for (size_t k = 0; k < f->n; k++) {
-        f->gains[k] = f->vertex[f->order[k]];
-    }
-    return SUBMOD_OK;
+    return whole || gap <= allowed_gap(f, size, share);
 }
 
 /* Ends a projection; its bases come with a greedy order or without. */
@@ -251,43 +228,41 @@ static void add_effort(search *f, const submod_prox_info *prox)
     f->info->iterations = prox->iterations;
     f->info->minor_cycles = prox->minor_cycles;
     f->info->oracle_calls += prox->oracle_calls;
+    f->has_base = true;
 }
 
-/* The base is the projection of 0 by Fujishige-Wolfe, until has_enough. */
-static submod_status by_min_norm(search *f, submodi_prox_problem *p, double *u,
-                                 submod_prox_info *prox)
-{
-    p->lambda = 1;
-    p->found = f->settings->combination ? &f->found : NULL;
-    return submodi_prox_min_norm(p, u, f->s, prox, f->work);
-}
-
-/* The same by the parts of a sum. A single part is solved in one step, as well as it can be, and
- * judged at the end only. */
-static submod_status by_sum(search *f, submodi_prox_problem *p, double *u, submod_prox_info *prox)
-{
-    const submodi_view end = {.n = f->n, .s = f->s, .sigma = 1, .low = -INFINITY, .high = INFINITY};
-    TRY(measure_scale(f));
-    p->lambda = lambda_for(f);
-    submod_status outcome = submodi_prox_sum(p, u, f->s, prox, f->work);
-    return outcome >= 0 && !f->failed && has_enough(f, &end) ? SUBMOD_OK : outcome;
-}
-
+/* The base is the projection of 0, by Fujishige-Wolfe or by the terms of a sum, until has_enough.
+ * A single term is solved in one step, as well as it can be, and judged at the end only. */
 static submod_status by_projection(search *f)
 {
     bool sum = f->info->method == SUBMOD_SFM_SUM;
     submod_prox_settings settings = prox_settings(f);
     submod_prox_info prox = {0};
-    submodi_prox_problem problem = {
-        .fn = f->fn, .x = f->zero, .settings = &settings, .enough = has_enough, .enough_ctx = f};
+    submodi_prox_problem problem = {.fn = f->fn,
+                                    .x = f->zero,
+                                    .lambda = 1,
+                                    .settings = &settings,
+                                    .enough = has_enough,
+                                    .enough_ctx = f};
     double *u = submodi_work_alloc(f->work, f->n, sizeof *u);
     TRY(submodi_work_status(f->work));
     settings.method = sum ? SUBMOD_PROX_SUM : SUBMOD_PROX_MIN_NORM;
     settings.tolerance = 0; /* has_enough decides */
     settings.start = f->settings->start;
-    submod_status outcome = (sum ? by_sum : by_min_norm)(f, &problem, u, &prox);
+    if (sum) {
+        TRY(measure_scale(f));
+        problem.lambda = lambda_for(f);
+    } else if (f->settings->combination) {
+        problem.found = &f->found;
+    }
+    submod_status outcome =
+        (sum ? submodi_prox_sum : submodi_prox_min_norm)(&problem, u, f->s, &prox, f->work);
     add_effort(f, &prox);
-    f->has_base = true;
+    if (sum && outcome >= 0 && !f->failed) {
+        const submodi_view end = {
+            .n = f->n, .s = f->s, .sigma = 1, .low = -INFINITY, .high = INFINITY};
+        outcome = has_enough(f, &end) ? SUBMOD_OK : outcome;
+    }
     return outcome < 0 || !f->failed ? outcome : f->failed;
 }
 
@@ -341,8 +316,7 @@ static submod_status by_all_subsets(search *f)
                : not_submodular("the union or intersection of two minimisers is not a minimiser");
 }
 
-/* ---- finish: sets, base, value, dual, gap ---- */
-
+/* For methods that left no base. */
 static submod_status base_by_prox(search *f)
 {
     submod_prox_settings settings = prox_settings(f);
@@ -352,22 +326,11 @@ static submod_status base_by_prox(search *f)
         submod_prox(f->fn, f->zero, lambda_for(f), NULL, f->s, &settings, &prox, f->work);
     if (status >= 0) {
         add_effort(f, &prox);
-        f->has_base = true;
     }
     return status;
 }
 
-/* F(A) and F(empty) by eval. */
-static submod_status evaluate(search *f, const uint8_t *set, double *value, double *empty)
-{
-    size_t k = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        f->order[k] = (int32_t)i;
-        k += set[i];
-    }
-    TRY(submodi_fn_eval(f->fn, f->order, 0, empty));
-    return submodi_fn_eval(f->fn, f->order, k, value);
-}
+/* ---- finish: sets, value, dual, gap ---- */
 
 /* Decides what value, dual and gap prove. The gap, and what it is compared with, do not depend on
  * F(empty), however large that is. A gap far below 0 proves that s is no base: F is not submodular,
@@ -377,7 +340,7 @@ static submod_status prove(search *f, double size, submod_status outcome)
     submod_sfm_info *info = f->info;
     bool user = f->fn->calls_user_code;
     bool all_tried = info->method == SUBMOD_SFM_EXHAUSTIVE;
-    bool sound = close_enough(f, -info->gap, size);
+    bool sound = -info->gap <= allowed_gap(f, size, 1);
     bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1) ||
                  encloses(f, f->smallest, f->smallest, f->s, 1, info->gap);
     info->exact = all_tried || (sound && !user && small);
@@ -385,12 +348,12 @@ static submod_status prove(search *f, double size, submod_status outcome)
         info->extremes_proved = sound && !user && f->extremes &&
                                 encloses(f, f->smallest, f->largest, f->s, 1, info->gap);
     }
+    bool good = sound && (small || all_tried || info->gap <= allowed_gap(f, size, 1));
+    submod_status proved = good ? SUBMOD_OK : SUBMOD_INACCURATE;
     if (!sound && user) {
-        submod_status status = not_submodular("the value is below the lower bound from s");
-        return outcome == SUBMOD_OK ? status : outcome;
+        proved = not_submodular("the value is below the lower bound from s");
     }
-    bool good = sound && (small || all_tried || close_enough(f, info->gap, size));
-    return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
+    return outcome == SUBMOD_OK ? proved : outcome;
 }
 
 static submod_status finish(search *f, submod_status outcome)
@@ -398,12 +361,18 @@ static submod_status finish(search *f, submod_status outcome)
     submod_sfm_info *info = f->info;
     double empty;
     double size;
+    size_t k = 0;
     if (!f->has_sets) {
         TRY(sort_by_base(f, f->s));
-        set_prefixes(f, &(submodi_view){.order = f->order, .gains = f->gains, .sigma = 1});
+        set_prefixes(f, f->order, f->gains, 1);
     }
     TRY(measure_scale(f));
-    TRY(evaluate(f, f->smallest, &info->value, &empty));
+    for (size_t i = 0; i < f->n; i++) {
+        f->order[k] = (int32_t)i;
+        k += f->smallest[i];
+    }
+    TRY(submodi_fn_eval(f->fn, f->order, 0, &empty));
+    TRY(submodi_fn_eval(f->fn, f->order, k, &info->value));
     double dual = dual_of(f->s, f->n, 1, &size);
     f->value = info->value - empty;
     f->scale = fmax(f->scale, size);
@@ -448,37 +417,25 @@ static submod_status check_arguments(const submod_fn *fn, const submod_sfm_setti
 
 static submod_sfm_method choose(const submod_fn *fn, submod_sfm_method wanted)
 {
-    if (wanted != SUBMOD_SFM_AUTO) {
-        return wanted;
-    }
-    return fn->ops.minimize                        ? SUBMOD_SFM_MINIMIZER
+    return wanted != SUBMOD_SFM_AUTO               ? wanted
+           : fn->ops.minimize                      ? SUBMOD_SFM_MINIMIZER
            : fn->calls_user_code && fn->n <= SMALL ? SUBMOD_SFM_EXHAUSTIVE
            : submodi_sum_is_easier(fn)             ? SUBMOD_SFM_SUM
                                                    : SUBMOD_SFM_MIN_NORM;
-}
-
-static submod_status allocate(search *f)
-{
-    double **vectors[] = {&f->s, &f->gains, &f->key, &f->vertex, &f->zero};
-    uint8_t **sets[] = {&f->smallest, &f->largest, &f->best};
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        *vectors[i] = submodi_work_alloc(f->work, f->n, sizeof **vectors[i]);
-    }
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        *sets[i] = submodi_work_alloc(f->work, f->n, sizeof **sets[i]);
-    }
-    f->order = submodi_work_alloc(f->work, f->n, sizeof *f->order);
-    TRY(submodi_work_status(f->work));
-    memset(f->zero, 0, f->n * sizeof *f->zero);
-    memset(f->best, 0, f->n);
-    return SUBMOD_OK;
 }
 
 /* Without s and info, sets suffice. */
 static submod_status solve(search *f)
 {
     submod_status outcome;
-    TRY(allocate(f));
+    submodi_take_vectors(f->work, f->n, (double **[]){&f->s, &f->gains, &f->key, &f->zero, NULL});
+    f->smallest = submodi_work_alloc(f->work, f->n, sizeof *f->smallest);
+    f->largest = submodi_work_alloc(f->work, f->n, sizeof *f->largest);
+    f->best = submodi_work_alloc(f->work, f->n, sizeof *f->best);
+    f->order = submodi_work_alloc(f->work, f->n, sizeof *f->order);
+    TRY(submodi_work_status(f->work));
+    memset(f->zero, 0, f->n * sizeof *f->zero);
+    memset(f->best, 0, f->n);
     switch (f->info->method) {
     case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
     case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;

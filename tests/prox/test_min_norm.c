@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "combinations.h"
-#include "prox/corral.h"
+#include "prox/min_norm.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -420,31 +420,31 @@ static double rate(const hull *h, size_t j, const double *s)
 static void add_all(hull *h, submod_work *work, double *s)
 {
     submodi_corral c;
-    double t[D], highest = -INFINITY;
+    double highest = -INFINITY;
     size_t removed = 0;
-    ck_assert_ok(submodi_corral_init(&c, D, h->point[0], false, work));
-    memcpy(s, h->point[0], D * sizeof *s);
+    const submodi_candidate first = {.point = h->point[0], .scale = 1};
+    ck_assert_ok(submodi_corral_init(&c, D, h->y, &first, work));
     for (size_t j = 0; j < POINTS; j++) {
         bool added;
-        double mean = submodi_corral_mean_offset(&c, 0);
+        double mean = c.mean_offset;
         for (size_t i = 0; i < D; i++) {
-            t[i] = h->y[i] - s[i];
-            mean += t[i] * s[i];
+            mean += c.t[i] * c.s[i];
         }
-        if (j && rate(h, j, s) <= mean + 1e-9) {
+        if (j && rate(h, j, c.s) <= mean + 1e-9) {
             continue;
         }
-        submodi_candidate new = {.point = h->point[j], .offset = h->offset[j], .tag = j};
+        submodi_candidate new = {
+            .point = h->point[j], .scale = 1, .offset = h->offset[j], .tag = j};
         size_t before = c.count;
-        ck_assert_ok(submodi_corral_add(&c, &new, t, &added));
+        ck_assert_ok(submodi_corral_add(&c, &new, j == 0, &added));
         ck_assert(added);
-        submodi_corral_settle(&c, s);
+        double growth = submodi_corral_settle(&c);
         removed += before + 1 - c.count;
         double sum = 0, objective = 0, combined[D] = {0};
         for (size_t k = 0; k < c.count; k++) {
-            size_t tag = c.tags[c.slots[k]];
+            size_t tag = c.points[k].tag;
             ck_assert(c.weights[k] > 0 || c.count == 1);
-            ck_assert_near(rate(h, tag, s), rate(h, c.tags[c.slots[0]], s), 1e-9);
+            ck_assert_near(rate(h, tag, c.s), rate(h, c.points[0].tag, c.s), 1e-9);
             sum += c.weights[k];
             objective += c.weights[k] * h->offset[tag];
             for (size_t i = 0; i < D; i++) {
@@ -453,12 +453,14 @@ static void add_all(hull *h, submod_work *work, double *s)
         }
         ck_assert_near(sum, 1, 1e-14);
         for (size_t i = 0; i < D; i++) {
-            ck_assert_near(s[i], combined[i], 1e-12);
-            objective -= (h->y[i] - s[i]) * (h->y[i] - s[i]) / 2;
+            ck_assert_near(c.s[i], combined[i], 1e-12);
+            objective -= (h->y[i] - c.s[i]) * (h->y[i] - c.s[i]) / 2;
         }
         ck_assert(objective > highest - 1e-12);
+        ck_assert(j == 0 || fabs(2 * (objective - highest) - growth) < 1e-10);
         highest = objective;
     }
+    memcpy(s, c.s, D * sizeof *s);
     ck_assert_uint_gt(removed, 0);
 }
 

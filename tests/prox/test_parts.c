@@ -67,8 +67,8 @@ static void random_base(submodi_projection *p, submod_rng *rng)
         total += weight;
     }
     for (size_t i = 0; i < N; i++) {
-        p->w.s[i] = sum[i] / total;
-        p->w.t[i] = p->w.y[i] - p->w.s[i];
+        p->w.corral.s[i] = sum[i] / total;
+        p->w.corral.t[i] = p->w.y[i] - p->w.corral.s[i];
     }
 }
 
