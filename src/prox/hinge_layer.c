@@ -30,111 +30,76 @@ typedef struct layer {
     double *derivative;
 } layer;
 
-/* y of label code 1 or 0; 0 for any other, an ignored pixel. */
-static double side_of(int32_t code)
-{
-    return code == 1 ? 1 : code == 0 ? -1 : 0;
-}
-
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    double *margin; /* of the pixels that are not ignored; later d */
-    submodi_prox_pair *pair;
-    uint32_t *foreground;
-    submod_work work; /* for the solver: one block that is large enough */
+    double *margin; /* of the pixels that are not ignored */
+    double *u, *d;
+    uint8_t *foreground;
+    submod_work work; /* for the solver */
 } memory;
 
-static memory *take_memory(const layer *x, size_t solvers, submod_work *w)
+static submod_status take_memory(const layer *x, size_t solvers, memory **all, submod_work *w)
 {
-    size_t bytes = submodi_points_prox_bytes(&x->measure, x->pixels, x->batch.threads);
-    memory *all = submodi_work_alloc(w, solvers, sizeof *all);
-    bool good = all;
-    for (size_t t = 0; good && t < solvers; t++) {
-        memory *m = &all[t];
-        *m = (memory){.margin = submodi_work_alloc(w, x->pixels, sizeof *m->margin),
-                      .pair = submodi_work_alloc(w, x->pixels, sizeof *m->pair),
-                      .foreground = submodi_work_alloc(w, submodi_flag_words(x->pixels),
-                                                       sizeof *m->foreground),
-                      .work = {.block = submodi_work_alloc(w, bytes, 1),
-                               .capacity = bytes,
-                               .borrowed = true}};
-        good = m->margin && m->pair && m->foreground && m->work.block;
+    size_t n = x->pixels;
+    size_t bytes = submodi_prox_counts_bytes(&x->measure, n, x->batch.threads);
+    *all = submodi_work_alloc(w, solvers, sizeof **all);
+    for (size_t t = 0; *all && t < solvers; t++) {
+        memory *m = &(*all)[t];
+        double **const vectors[] = {&m->margin, &m->u, &m->d, NULL};
+        m->foreground = submodi_work_alloc(w, n, sizeof *m->foreground);
+        m->work = (submod_work){
+            .block = submodi_work_alloc(w, bytes, 1), .capacity = bytes, .borrowed = true};
+        if (!submodi_take_vectors(w, n, vectors)) {
+            break;
+        }
     }
-    return good ? all : NULL;
+    return submodi_work_status(w);
 }
 
-/* The margins of a group, read in the order of its pixels. */
-typedef struct margins {
+/* Reads the margins of a group in the order of its pixels. */
+typedef struct reader {
     const layer *layer;
     memory *memory;
-    size_t *count; /* how many there are */
-} margins;
+    size_t *count; /* of margins so far */
+} reader;
 
 static void read_margins(const void *context, const submodi_tile *tile)
 {
-    const margins *r = context;
+    const reader *r = context;
     memory *m = r->memory;
-    size_t count = *r->count;
     double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
     for (size_t i = 0; i < tile->n; i++) {
-        side[i] = side_of(tile->codes[i]);
+        int32_t code = tile->codes[i]; /* neither 1 nor 0: an ignored pixel */
+        side[i] = code == 1 ? 1 : code == 0 ? -1 : 0;
         if (side[i] != 0) {
-            m->foreground[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
-            m->margin[count++] = 1 - side[i] * (double)tile->v[i];
+            m->foreground[*r->count] = side[i] > 0;
+            m->margin[(*r->count)++] = 1 - side[i] * (double)tile->v[i];
         }
     }
-    *r->count = count;
 }
 
-static submod_status solve_exactly(const layer *x, memory *m, size_t count, submod_prox_info *info)
+/* Computes d of the margins. */
+static submod_status solve_margins(const layer *x, memory *m, size_t count, submod_prox_info *info)
 {
-    submodi_point_set p = {.n = count,
-                           .x = m->margin,
-                           .foreground = m->foreground,
-                           .measure = &x->measure,
-                           .lambda = x->lambda,
-                           .hinge = true};
-    submodi_extension found;
-    TRY(submodi_points_prox(&p, m->pair, &found, info, &m->work));
-    for (size_t i = 0; i < count; i++) {
-        m->margin[i] = m->pair[i].s;
-    }
-    return isfinite(found.value) && isfinite(found.excess) ? SUBMOD_OK : SUBMOD_ENUMERIC;
-}
-
-static submod_status follow_algorithm2(const layer *x, const submod_fn *fn, memory *m,
-                                       submod_prox_info *info)
-{
+    submod_fn *fn = NULL;
+    submodi_extension f = {0};
     submodi_algorithm2 a = {.method = x->prox.method,
                             .lambda = x->lambda,
                             .hinge = true,
                             .max_iterations = x->prox.max_iterations,
                             .deadline = x->deadline};
-    size_t n = submod_fn_size(fn);
-    double *u = submodi_alloc(2 * n, sizeof *u);
-    submod_status status =
-        u ? submodi_algorithm2_of(fn, m->margin, &a, u, u + n, NULL) : SUBMOD_ENOMEM;
-    if (status >= 0) {
-        memcpy(m->margin, u + n, n * sizeof *u);
+    TRY(submod_fn_counts(count, m->foreground, NULL, &x->measure, &fn));
+    submodi_prox_problem p = {
+        .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
+    submod_status status;
+    if (submodi_is_algorithm2(x->prox.method)) {
+        status = submodi_algorithm2_of(fn, m->margin, &a, m->u, m->d, &m->work);
+        info->iterations = a.iterations;
+    } else {
+        status = submodi_prox_counts(&p, m->u, m->d, info, &m->work);
+        status = status || (isfinite(f.value) && isfinite(f.excess)) ? status : SUBMOD_ENUMERIC;
     }
-    submodi_free(u);
-    info->iterations = a.iterations;
-    return status;
-}
-
-static submod_status solve_by_algorithm2(const layer *x, memory *m, size_t count,
-                                         submod_prox_info *info)
-{
-    submod_fn *fn = NULL;
-    uint8_t *foreground = submodi_alloc(count, sizeof *foreground);
-    for (size_t i = 0; foreground && i < count; i++) {
-        foreground[i] = m->foreground[i / 32] >> i % 32 & 1;
-    }
-    submod_status status =
-        foreground ? submod_fn_counts(count, foreground, NULL, &x->measure, &fn) : SUBMOD_ENOMEM;
-    status = status ? status : follow_algorithm2(x, fn, m, info);
     submod_fn_free(fn);
-    submodi_free(foreground);
     return status;
 }
 
@@ -146,8 +111,7 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     alone.threads = 1;
     alone.memory += thread;
     size_t count = 0;
-    const margins reading = {x, m, &count};
-    memset(m->foreground, 0, submodi_flag_words(x->pixels) * sizeof *m->foreground);
+    const reader reading = {x, m, &count};
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
@@ -155,13 +119,12 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     submod_prox_info mine = {0};
     submod_status status = SUBMOD_OK;
     if (count) {
-        status = submodi_is_algorithm2(x->prox.method) ? solve_by_algorithm2(x, m, count, &mine)
-                                                       : solve_exactly(x, m, count, &mine);
+        status = solve_margins(x, m, count, &mine);
     }
     double *side = x->derivative + group * x->pixels;
     for (size_t i = 0, k = 0; status >= 0 && i < x->pixels; i++) {
         if (side[i] != 0) {
-            side[i] *= -m->margin[k++];
+            side[i] *= -m->d[k++];
         }
     }
 #pragma omp atomic
@@ -194,10 +157,8 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
     size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
     int error = SUBMOD_OK;
     int warning = SUBMOD_OK;
-    memory *all = take_memory(x, solvers, w);
-    if (!all) {
-        return submodi_out_of_memory();
-    }
+    memory *all;
+    TRY(take_memory(x, solvers, &all, w));
     /* clang-format off */
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : error) \
     reduction(max : warning)
@@ -329,6 +290,8 @@ submod_status submod_prox_hinge_layer(const submod_scores *scores, const submod_
 {
     static const char who[] = "submod_prox_hinge_layer";
     layer x = {.lambda = lambda, .prox = prox_settings ? *prox_settings : submod_prox_defaults()};
+    x.prox.hinge = 1;
+    x.prox.accuracy = 0;
     submod_status status = start_layer(&x, scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
         return submodi_return(who, status);

@@ -44,7 +44,7 @@ typedef struct segment {
 } segment;
 
 typedef struct solver {
-    submodi_levels *l;
+    submodi_points *l;
     uint8_t *label;         /* of the path through all parts, by rank */
     double *gain[2];        /* by point: per pixel, along the last path */
     double *sum[2];         /* prefix sums of s for a check */
@@ -91,7 +91,7 @@ static part cut_out(const solver *s, size_t begin, size_t end, size_t at[2])
     return p;
 }
 
-static submod_status increment_at(const submodi_levels *l, const uint32_t at[2],
+static submod_status increment_at(const submodi_points *l, const uint32_t at[2],
                                   submodi_increment *from)
 {
     return submodi_increment_from(l->measure, l->total[1], l->total[0],
@@ -105,7 +105,7 @@ static submod_status increment_at(const submodi_levels *l, const uint32_t at[2],
  * measure with a values callback computes those along a whole path instead, chosen by the gains of
  * the path before; a few of them are nearly as good. */
 
-static bool has_batch(const submodi_levels *l)
+static bool has_batch(const submodi_points *l)
 {
     return l->measure->type == SUBMOD_MEASURE_CUSTOM && l->measure->ops.values;
 }
@@ -124,7 +124,7 @@ typedef struct offer {
 
 INLINE offer offer_of(const solver *s, submodi_form form, const place *w, int label)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     const double P = l->total[1];
     const double N = l->total[0];
     double more = submodi_pixels_of(&l->list[label], w->at[label]);
@@ -227,7 +227,7 @@ static submod_status find_path(solver *s, const part *p)
 /* Fills *v: the part as one level. */
 static submod_status pool_part(const solver *s, const part *p, submodi_level *v)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     submodi_increment from;
     double sum = 0;
     double pixels[2];
@@ -254,7 +254,7 @@ static submod_status pool_part(const solver *s, const part *p, submodi_level *v)
 static submod_status find_corner(solver *s, const part *p, double ref, double offset,
                                  submodi_lattice_point *found, bool *inside)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     submodi_prefix_sums prefix[2];
     submodi_increment from;
     for (int k = 0; k < 2; k++) {
@@ -310,7 +310,7 @@ static submod_status check_pool(solver *s, const part *q, submodi_level *v, bool
  * passed, else empty. */
 static submod_status add_pool(solver *s, const part *q, const submodi_pool *pool, bool check)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     submodi_level *v = &s->at_rank[rank_of(q)];
     bool failed = !check && size_of(q) > 1;
     if (!check || size_of(q) == 1) {
@@ -339,7 +339,7 @@ static submod_status add_pool(solver *s, const part *q, const submodi_pool *pool
 /* Isotonic regression along the path of a part. Returns the number of pools. */
 static size_t regress(solver *s, const part *p)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     size_t at[2] = {p->begin[0], p->begin[1]};
     size_t count = 0;
     for (size_t k = rank_of(p), end = k + size_of(p); k < end; k++) {
@@ -407,7 +407,7 @@ static double from_order(int64_t order)
 static submod_status cut_at(const solver *s, const part *p, const submodi_lattice_point *c,
                             part side[2], submodi_level v[2], bool *falls)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *l = s->l;
     side[0] = side[1] = *p;
     side[0].end[0] = side[1].begin[0] = p->begin[0] + (uint32_t)c->bg;
     side[0].end[1] = side[1].begin[1] = p->begin[1] + (uint32_t)c->fg;
@@ -489,18 +489,6 @@ static submod_status take_arrays(solver *s)
     return submodi_work_status(w);
 }
 
-/* The search of a check has at most n / 2 rows, and tables of its own. */
-size_t submodi_counts_levels_bytes(size_t n)
-{
-    size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, submodi_times(2, n) + 2, sizeof(double)) &&
-                submodi_add_size(&bytes, n, 1 + sizeof(submodi_pool) + sizeof(segment)) &&
-                submodi_add_size(&bytes, n + 4, sizeof(part)) &&
-                submodi_add_size(&bytes, 1, submodi_monge_bytes(n)) &&
-                submodi_add_size(&bytes, 16, SUBMODI_ALIGN);
-    return good ? bytes : SIZE_MAX;
-}
-
 static submod_status sweep(solver *s)
 {
     s->nexts = 0;
@@ -515,7 +503,7 @@ static submod_status sweep(solver *s)
 }
 
 /* Moves the levels from the ranks where they begin to the front. */
-static void compact(submodi_levels *l)
+static void compact(submodi_points *l)
 {
     size_t n = l->list[0].count + l->list[1].count;
     for (size_t rank = 0; rank < n; l->count++) {
@@ -525,7 +513,7 @@ static void compact(submodi_levels *l)
     }
 }
 
-submod_status submodi_counts_levels(submodi_levels *l, submod_work *work)
+submod_status submodi_counts_levels(submodi_points *l, submod_work *work)
 {
     solver s = {.l = l, .work = work, .opens = 1};
     TRY(take_arrays(&s));

@@ -33,7 +33,7 @@
 enum { PATIENCE = 4 };
 
 typedef struct solver {
-    submodi_levels *l;
+    submodi_points *l;
     const submodi_point_list *bg, *fg;
     double P;
     double per_lambda;               /* 1 / lambda */
@@ -197,7 +197,7 @@ static double find_root(const solver *s, submodi_level *level)
  * registers. *before: u of the last level. Returns the first point that is left. */
 static size_t push_singles(const solver *s, size_t first, double *before)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     const double *bg = s->bg->value;
     const double *fg = s->fg->value;
     const size_t count = s->fg->count;
@@ -238,7 +238,7 @@ static size_t push_singles(const solver *s, size_t first, double *before)
  * it, because the two are then pooled. */
 static double push(const solver *s, size_t first, size_t end, double before)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     uint32_t near = l->count ? l->level[l->count - 1].end[1] : 0;
     submodi_level *level = &l->level[l->count++];
     *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
@@ -277,7 +277,7 @@ static double u_before_last(const solver *s)
 
 static void find_levels(const solver *s)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     double before = INFINITY; /* u of the level before */
     for (size_t first = 0; first < s->bg->count;) {
         first = push_singles(s, first, &before);
@@ -314,7 +314,7 @@ static void finish(const solver *s, submodi_level *v)
     v->offset = v->gain - s->l->lambda * sum / (bg + fg);
 }
 
-submod_status submodi_jaccard_levels(submodi_levels *l, submod_work *work)
+submod_status submodi_jaccard_levels(submodi_points *l, submod_work *work)
 {
     solver s = {.l = l,
                 .bg = &l->list[0],

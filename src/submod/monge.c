@@ -227,11 +227,3 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
     submodi_scope_close(&scope);
     return status;
 }
-
-size_t submodi_monge_bytes(size_t n)
-{
-    size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
-                submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
-    return good ? bytes : SIZE_MAX;
-}

@@ -33,7 +33,4 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
                                     submodi_lattice_point *found, uint64_t *evaluations,
                                     submod_work *work);
 
-/* Returns the scratch memory that it takes for n elements of both labels together. */
-size_t submodi_monge_bytes(size_t n);
-
 #endif
