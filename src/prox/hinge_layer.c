@@ -83,18 +83,12 @@ static submod_status solve_margins(const layer *x, memory *m, size_t count, subm
 {
     submod_fn *fn = NULL;
     submodi_extension f = {0};
-    submodi_algorithm2 a = {.method = x->prox.method,
-                            .lambda = x->lambda,
-                            .hinge = true,
-                            .max_iterations = x->prox.max_iterations,
-                            .deadline = x->deadline};
     TRY(submod_fn_counts(count, m->foreground, NULL, &x->measure, &fn));
     submodi_prox_problem p = {
         .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
     submod_status status;
     if (submodi_is_algorithm2(x->prox.method)) {
-        status = submodi_algorithm2_of(fn, m->margin, &a, m->u, m->d, &m->work);
-        info->iterations = a.iterations;
+        status = submodi_algorithm2(&p, x->deadline, m->u, m->d, info, &m->work);
     } else {
         status = submodi_prox_counts(&p, m->u, m->d, info, &m->work);
         status = status || (isfinite(f.value) && isfinite(f.excess)) ? status : SUBMOD_ENUMERIC;

@@ -12,7 +12,6 @@
 #define SUBMODI_PROX_MIN_NORM_H
 
 #include "prox/corral.h"
-#include "prox/isotonic.h"
 #include "prox/prox_internal.h"
 
 /* The loop, for any oracle. */

@@ -42,10 +42,9 @@ static const method methods[] = {
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
     {SUBMOD_PROX_ALGORITHM_2, "Algorithm 2", submodi_can_any, submodi_prox_algorithm2},
-    {SUBMOD_PROX_ALGORITHM_2_LOOP, "Algorithm 2, loop", submodi_can_any,
-     submodi_prox_algorithm2_loop},
+    {SUBMOD_PROX_ALGORITHM_2_LOOP, "Algorithm 2, loop", submodi_can_any, submodi_prox_algorithm2},
     {SUBMOD_PROX_ALGORITHM_2_PRINTED, "Algorithm 2, printed", submodi_can_any,
-     submodi_prox_algorithm2_printed},
+     submodi_prox_algorithm2},
 };
 
 /* Returns the method asked for, or the first that can handle fn. NULL and an error message if there

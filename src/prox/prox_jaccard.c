@@ -1,30 +1,13 @@
-/* The levels of the prox of the Jaccard extension: one isotonic regression over the background. At
- * more length: docs/mathematics.md, sections 6 and 7.
+/* The levels of the prox of the Jaccard extension: one isotonic regression over the background,
+ * because for b background pixels a foreground pixel belongs to {u > alpha} iff x > alpha + t_b,
+ * t_b = 1 / (lambda (P + b)); docs/mathematics.md, section 7, has the proof. A level that begins
+ * after j0 and ends after j1 background pixels, with the foreground [k0, k1), has
  *
- * There are P pixels of foreground; A holds a of them and b pixels of the background:
- *
- *     F(A) = b / (P + b) + a / (P + b).
- *
- * {u > alpha} minimises F(A) - lambda sum over A of (x - alpha). For fixed b a foreground pixel
- * belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)). So foreground pixels do not
- * depend on each other and can be eliminated. What is left depends on b alone:
- *
- *     C(b) = b / (P + b) - lambda sum_{j < b} (x_j - alpha)
- *            - lambda sum_fg max(x_i - alpha - t_b, 0),
- *
- * x_j the background in descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with
- * alpha: because t_j > t_j+1, each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0)
- * does. So the u_j of the background minimise sum_j Q_j(u_j) subject to u_0 >= u_1 >= .., Q_j
- * convex with Q_j' = D_j. Pooling adjacent violators solves this exactly.
- *
- * A level [j0, j1) telescopes. With all of it and the foreground [k0, k1) at one level,
- *
- *     alpha = mean of their x - (F after - F before) / (lambda * pixels),
+ *     alpha = mean of its x - (F after - F before) / (lambda * pixels),
  *     k0 = #{x_i > alpha + t_j0},  k1 = #{x_i > alpha + t_j1}.
  *
  * alpha is the root of a rising piecewise linear function with breakpoints x_i - t_j0 and
- * x_i - t_j1. Newton steps find its piece, usually at once; else a search by halves does. At most 2
- * roots per background pixel are searched for. */
+ * x_i - t_j1. At most 2 roots per background pixel are searched for. */
 #include "base/internal.h"
 #include "base/sums.h"
 #include "prox/points.h"
