@@ -2,15 +2,8 @@
  *
  * Margins are m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
  * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox m' is taken in m. With
- * d = lambda (m - m'),
- *
- *     lambda (score - score') = -y d,      score' = score + y d / lambda.
- *
- * Where no two margins meet or reach 0, d is the greedy vector: the direction is the gradient.
- * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels, or
- * Algorithm 2, if the caller chose it. */
-#include <string.h>
-
+ * d = lambda (m - m'), the direction is -y d and score' = score + y d / lambda. Where no two
+ * margins meet or reach 0, d is the greedy vector, and the direction is the gradient. */
 #include "base/internal.h"
 #include "loss/tensors/rows.h"
 #include "loss/tile.h"
@@ -33,6 +26,7 @@ typedef struct layer {
 /* Memory of one thread that solves groups. */
 typedef struct memory {
     double *margin; /* of the pixels that are not ignored */
+    size_t count;
     double *u, *d;
     uint8_t *foreground;
     submod_work work; /* for the solver */
@@ -56,34 +50,33 @@ static submod_status take_memory(const layer *x, size_t solvers, memory **all, s
     return submodi_work_status(w);
 }
 
-/* Reads the margins of a group in the order of its pixels. */
 typedef struct reader {
     const layer *layer;
     memory *memory;
-    size_t *count; /* of margins so far */
 } reader;
 
+/* Reads the margins of a group in the order of its pixels. */
 static void read_margins(const void *context, const submodi_tile *tile)
 {
-    const reader *r = context;
-    memory *m = r->memory;
-    double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
+    const layer *x = ((const reader *)context)->layer;
+    memory *m = ((const reader *)context)->memory;
+    double *side = x->derivative + tile->image * x->batch.scores.pixels + tile->first;
     for (size_t i = 0; i < tile->n; i++) {
         int32_t code = tile->codes[i]; /* neither 1 nor 0: an ignored pixel */
         side[i] = code == 1 ? 1 : code == 0 ? -1 : 0;
         if (side[i] != 0) {
-            m->foreground[*r->count] = side[i] > 0;
-            m->margin[(*r->count)++] = 1 - side[i] * (double)tile->v[i];
+            m->foreground[m->count] = side[i] > 0;
+            m->margin[m->count++] = 1 - side[i] * (double)tile->v[i];
         }
     }
 }
 
 /* Computes d of the margins. */
-static submod_status solve_margins(const layer *x, memory *m, size_t count, submod_prox_info *info)
+static submod_status solve_margins(const layer *x, memory *m, submod_prox_info *info)
 {
     submod_fn *fn = NULL;
     submodi_extension f = {0};
-    TRY(submod_fn_counts(count, m->foreground, NULL, &x->measure, &fn));
+    TRY(submod_fn_counts(m->count, m->foreground, NULL, &x->measure, &fn));
     submodi_prox_problem p = {
         .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
     submod_status status;
@@ -104,16 +97,16 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     submodi_batch alone = x->batch;
     alone.threads = 1;
     alone.memory += thread;
-    size_t count = 0;
-    const reader reading = {x, m, &count};
+    const reader reading = {x, m};
+    m->count = 0;
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submod_prox_info mine = {0};
     submod_status status = SUBMOD_OK;
-    if (count) {
-        status = solve_margins(x, m, count, &mine);
+    if (m->count) {
+        status = solve_margins(x, m, &mine);
     }
     double *side = x->derivative + group * x->pixels;
     for (size_t i = 0, k = 0; status >= 0 && i < x->pixels; i++) {
@@ -176,17 +169,21 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
     return good;
 }
 
-static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
-                      const submod_gradient *direction)
+/* Rounds both outputs to float. prox may be the scores, which are read row by row. */
+static submod_status write_outputs(const layer *x, const submod_gradient *prox,
+                                   const submod_gradient *direction)
 {
-    size_t n = x->batch.scores.pixels;
+    const submodi_batch *batch = &x->batch;
+    const size_t n = batch->scores.pixels;
+    float *row = batch->memory[0].v;
     bool good = true;
-    size_t tile = x->batch.tile;
-    for (size_t first = 0; good && first < n; first += tile) {
-        size_t count = n - first < tile ? n - first : tile;
-        const double *d = x->derivative + image * n + first;
+    for (size_t at = 0, count; good && at < batch->scores.batch * n; at += count) {
+        const double *d = x->derivative + at;
+        size_t image = at / n;
+        size_t first = at % n;
+        count = n - first < batch->tile ? n - first : batch->tile;
         if (prox) {
-            const float *score = submodi_row(&x->batch.scores, image, 0, first, count, row);
+            const float *score = submodi_row(&batch->scores, image, 0, first, count, row);
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
@@ -194,40 +191,17 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
         }
         if (direction && good) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / (double)x->batch.groups);
+                row[i] = (float)(d[i] / (double)batch->groups);
             }
             good = put(direction, image, first, count, row);
         }
     }
-    return good;
+    return good ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ENUMERIC,
+                               "an output, scaled or added to what is there, overflows a float");
 }
 
-static submod_status put_all(const layer *x, const submod_gradient *prox,
-                             const submod_gradient *direction)
-{
-    for (size_t b = 0; b < x->batch.scores.batch; b++) {
-        if (!put_image(x, b, x->batch.memory[0].v, prox, direction)) {
-            return submodi_fail(SUBMOD_ENUMERIC,
-                                "an output, scaled or added to what is there, overflows a float");
-        }
-    }
-    return SUBMOD_OK;
-}
-
-static submod_status open_layer(layer *x, const submod_gradient *prox,
-                                const submod_gradient *direction, submod_work *w)
-{
-    submodi_batch *batch = &x->batch;
-    submod_status status = submodi_batch_prepare(batch, direction, w);
-    status = status ? status : submodi_require_gradient(prox, &batch->scores);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    x->pixels = batch->images_per_group * batch->scores.pixels;
-    x->derivative =
-        submodi_work_alloc(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
-    return x->derivative ? SUBMOD_OK : submodi_out_of_memory();
-}
+/* ---- the layer ---- */
 
 /* Checks the method of the prox: exact, or one of Algorithm 2. */
 static submod_status choose_method(layer *x)
@@ -266,12 +240,17 @@ static submod_status start_layer(layer *x, const submod_scores *scores, const su
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *direction,
                          submod_prox_info *info, submod_work *w)
 {
-    TRY(open_layer(x, prox, direction, w));
+    submodi_batch *batch = &x->batch;
+    TRY(submodi_batch_prepare(batch, direction, w));
+    TRY(submodi_require_gradient(prox, &batch->scores));
+    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    x->pixels = batch->images_per_group * batch->scores.pixels;
+    x->derivative = submodi_work_alloc(w, pixels, sizeof *x->derivative);
+    TRY(submodi_work_status(w));
     submod_status outcome = solve_groups(x, info, w);
-    if (outcome < 0) {
-        return outcome;
+    if (outcome >= 0) {
+        TRY(write_outputs(x, prox, direction));
     }
-    TRY(put_all(x, prox, direction));
     return outcome;
 }
 

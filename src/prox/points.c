@@ -70,6 +70,38 @@ static submod_status sort_points(submodi_points *p, const double *x, size_t n,
     return check_range(p, kinds.low, kinds.high);
 }
 
+/* ---- levels ---- */
+
+submod_status submodi_increment_at(const submodi_points *p, const uint32_t at[2],
+                                   submodi_increment *from)
+{
+    return submodi_increment_from(p->measure, p->total[1], p->total[0],
+                                  submodi_pixels_before(&p->list[1], at[1]),
+                                  submodi_pixels_before(&p->list[0], at[0]), from);
+}
+
+submod_status submodi_pool_points(const submodi_points *p, submodi_level *v)
+{
+    submodi_increment from;
+    double sum = 0;
+    double pixels[2];
+    double ref = submodi_level_ref(p, v);
+    for (int k = 0; k < 2; k++) {
+        submodi_compensated_sum of_label = {0, 0};
+        for (size_t i = v->begin[k]; i < v->end[k]; i++) {
+            double x = p->list[k].value[i] - ref;
+            of_label = submodi_compensated_add(of_label, submodi_pixels_of(&p->list[k], i) * x);
+        }
+        sum += of_label.hi + of_label.lo;
+        pixels[k] = submodi_pixels_in(&p->list[k], v->begin[k], v->end[k]);
+    }
+    TRY(submodi_increment_at(p, v->begin, &from));
+    TRY(submodi_increment_by(&from, pixels[1], pixels[0], &v->gain));
+    v->offset = (v->gain - p->lambda * sum) / (pixels[0] + pixels[1]);
+    v->gain /= pixels[0] + pixels[1];
+    return SUBMOD_OK;
+}
+
 /* ---- writing u and s ----
  *
  * The work is cut into parts at fixed ranks, so that sums do not depend on the number of threads. A
@@ -128,23 +160,23 @@ INLINE double write_point(const writer *w, bool hinge, const submodi_point_list 
     return s;
 }
 
-/* Writes points [rank, end), each with its own u, where F gains so much per pixel. */
-INLINE void write_alone(const writer *w, bool hinge, int label, size_t rank, size_t end,
+/* Writes points up to `end`, each with its own u, where F gains so much per pixel. */
+INLINE void write_alone(const writer *w, bool hinge, int label, size_t *rank, size_t end,
                         double gain, sums *sum)
 {
     const submodi_point_list *list = &w->p->list[label];
-    double step = gain * w->per_lambda;
-    for (; rank < end; rank++) {
-        double u = list->value[rank] - step;
+    for (; *rank < end; ++*rank) {
+        double u = list->value[*rank] - gain * w->per_lambda;
+        double pixels = submodi_pixels_of(list, *rank);
         double argument = argument_of_f(hinge, u);
-        double pixels = submodi_pixels_of(list, rank);
+        double s = write_point(w, hinge, list, *rank, u, gain);
         add_gain(sum, argument, gain * pixels);
-        sum->excess += (gain - write_point(w, hinge, list, rank, u, gain)) * pixels * argument;
+        sum->excess += hinge ? (gain - s) * pixels * argument : 0;
     }
 }
 
-/* Writes the points of a level from one place on to another. */
-INLINE void write_level(const writer *w, bool hinge, const submodi_level *v, const size_t at[2],
+/* Writes the points of a level up to `end`. */
+INLINE void write_level(const writer *w, bool hinge, const submodi_level *v, size_t at[2],
                         const size_t end[2], sums *sum)
 {
     double ref = submodi_level_ref(w->p, v);
@@ -153,10 +185,11 @@ INLINE void write_level(const writer *w, bool hinge, const submodi_level *v, con
     double share = 0;
     for (int k = 1; k >= 0; k--) {
         const submodi_point_list *list = &w->p->list[k];
-        pixels += submodi_pixels_in(list, at[k], end[k]);
-        for (size_t rank = at[k]; rank < end[k]; rank++) {
-            double s = v->offset + w->p->lambda * (list->value[rank] - ref);
-            share += submodi_pixels_of(list, rank) * write_point(w, hinge, list, rank, u, s);
+        size_t last = v->end[k] < end[k] ? v->end[k] : end[k];
+        pixels += submodi_pixels_in(list, at[k], last);
+        for (; at[k] < last; at[k]++) {
+            double s = v->offset + w->p->lambda * (list->value[at[k]] - ref);
+            share += submodi_pixels_of(list, at[k]) * write_point(w, hinge, list, at[k], u, s);
         }
     }
     double argument = argument_of_f(hinge, u);
@@ -167,28 +200,23 @@ INLINE void write_level(const writer *w, bool hinge, const submodi_level *v, con
 INLINE sums write_part(const writer *w, bool hinge, place from, place to)
 {
     const submodi_points *p = w->p;
+    size_t *at = from.at;
     sums sum = {0}; /* here, so that it stays in registers */
-    size_t at[2] = {from.at[0], from.at[1]};
     for (const submodi_level *v = &p->level[from.level];; v++) {
         size_t between = v->begin[1] < to.at[1] ? v->begin[1] : to.at[1];
         if (at[1] < between) {
             double gain = 1 / (p->total[1] + submodi_pixels_before(&p->list[0], at[0]));
-            write_alone(w, hinge, 1, at[1], between, gain, &sum);
-            at[1] = between;
+            write_alone(w, hinge, 1, &at[1], between, gain, &sum);
         }
         if (at[0] == to.at[0] && at[1] == to.at[1]) {
             return sum;
         }
-        size_t end[2] = {v->end[0] < to.at[0] ? v->end[0] : to.at[0],
-                         v->end[1] < to.at[1] ? v->end[1] : to.at[1]};
         if (submodi_level_size(v) == 1) { /* the most frequent */
             int label = v->begin[0] == v->end[0];
-            write_alone(w, hinge, label, at[label], end[label], v->gain, &sum);
+            write_alone(w, hinge, label, &at[label], at[label] + 1, v->gain, &sum);
         } else {
-            write_level(w, hinge, v, at, end, &sum);
+            write_level(w, hinge, v, at, to.at, &sum);
         }
-        at[0] = end[0];
-        at[1] = end[1];
     }
 }
 

@@ -73,6 +73,13 @@ static inline double submodi_level_ref(const submodi_points *p, const submodi_le
     return p->list[k].value[v->begin[k]];
 }
 
+/* Begins increments of F after so many points of both labels. SUBMOD_ECALLBACK: the measure failed.
+ */
+submod_status submodi_increment_at(const submodi_points *p, const uint32_t at[2],
+                                   submodi_increment *from);
+/* Computes offset and gain of the points of v as one level. */
+submod_status submodi_pool_points(const submodi_points *p, submodi_level *v);
+
 /* Find the levels. SUBMOD_ECALLBACK: the measure failed. */
 submod_status submodi_jaccard_levels(submodi_points *p, submod_work *work);
 submod_status submodi_counts_levels(submodi_points *p, submod_work *work);

@@ -68,14 +68,6 @@ static submodi_level cut_out(const solver *s, size_t begin, size_t end, size_t a
     return v;
 }
 
-static submod_status increment_at(const submodi_points *p, const uint32_t at[2],
-                                  submodi_increment *from)
-{
-    return submodi_increment_from(p->measure, p->total[1], p->total[0],
-                                  submodi_pixels_before(&p->list[1], at[1]),
-                                  submodi_pixels_before(&p->list[0], at[0]), from);
-}
-
 /* ---- the greedy path ----
  *
  * Where a value costs little, the gains that choose the way are those at the place itself. With a
@@ -127,7 +119,7 @@ static submod_status choose_path(solver *s, const submodi_level *v)
     const double lambda = s->points->lambda;
     submodi_increment from = {.value = 0};
     if (form.type == SUBMOD_MEASURE_CUSTOM && !has_batch(s->points)) {
-        TRY(increment_at(s->points, v->begin, &from));
+        TRY(submodi_increment_at(s->points, v->begin, &from));
     }
     place w = {{v->begin[0], v->begin[1]},
                {submodi_pixels_before(&list[0], v->begin[0]),
@@ -167,7 +159,7 @@ static submod_status weigh_path(solver *s, const submodi_level *v)
     size_t at[2] = {v->begin[0], v->begin[1]};
     size_t end = submodi_level_rank(v) + submodi_level_size(v);
     double before = 0;
-    TRY(increment_at(s->points, v->begin, &from));
+    TRY(submodi_increment_at(s->points, v->begin, &from));
     for (size_t k = submodi_level_rank(v), count; k < end; k += count) {
         size_t first[2] = {at[0], at[1]};
         count = end - k < BATCH ? end - k : BATCH;
@@ -188,29 +180,6 @@ static submod_status weigh_path(solver *s, const submodi_level *v)
 }
 
 /* ---- checks ---- */
-
-/* Fills offset and gain of v as one level. */
-static submod_status pool_points(const submodi_points *p, submodi_level *v)
-{
-    submodi_increment from;
-    double sum = 0;
-    double pixels[2];
-    double ref = submodi_level_ref(p, v);
-    for (int k = 0; k < 2; k++) {
-        submodi_compensated_sum of_label = {0, 0};
-        for (size_t i = v->begin[k]; i < v->end[k]; i++) {
-            double x = p->list[k].value[i] - ref;
-            of_label = submodi_compensated_add(of_label, submodi_pixels_of(&p->list[k], i) * x);
-        }
-        sum += of_label.hi + of_label.lo;
-        pixels[k] = submodi_pixels_in(&p->list[k], v->begin[k], v->end[k]);
-    }
-    TRY(increment_at(p, v->begin, &from));
-    TRY(submodi_increment_by(&from, pixels[1], pixels[0], &v->gain));
-    v->offset = (v->gain - p->lambda * sum) / (pixels[0] + pixels[1]);
-    v->gain /= pixels[0] + pixels[1];
-    return SUBMOD_OK;
-}
 
 /* Finds the lowest corner among the points of v in F - s, s = offset + lambda (x - ref). *inside:
  * whether it is neither of both ends. If there is none inside for v's own offset, v is one level.
@@ -238,7 +207,7 @@ static submod_status find_corner(solver *s, const submodi_level *v, double offse
                                           .first = (double)begin,
                                           .sum = s->sum[k]};
     }
-    TRY(increment_at(p, v->begin, &from));
+    TRY(submodi_increment_at(p, v->begin, &from));
     TRY(submodi_monge_minimum(&from, &prefix[1], &prefix[0], 0, found, &s->points->work, s->work));
     *inside = found->fg + found->bg > 0 && found->fg + found->bg < submodi_level_size(v);
     return SUBMOD_OK;
@@ -316,7 +285,7 @@ static submod_status add_pool(solver *s, submodi_level v, const submodi_pool *po
     bool failed = false;
     v.offset = v.gain = pool->g; /* right for one point */
     if (submodi_level_size(&v) > 1) {
-        TRY(pool_points(p, &v));
+        TRY(submodi_pool_points(p, &v));
     }
     if (v.begin[0] < v.end[0] && v.begin[1] < v.end[1]) { /* points of one label always pass */
         TRY(find_corner(s, &v, v.offset, &corner, &failed));
@@ -393,8 +362,8 @@ static submod_status cut_at(const submodi_points *p, const submodi_level *v,
     side[0] = side[1] = *v;
     side[0].end[0] = side[1].begin[0] = v->begin[0] + (uint32_t)corner->bg;
     side[0].end[1] = side[1].begin[1] = v->begin[1] + (uint32_t)corner->fg;
-    TRY(pool_points(p, &side[0]));
-    TRY(pool_points(p, &side[1]));
+    TRY(submodi_pool_points(p, &side[0]));
+    TRY(submodi_pool_points(p, &side[1]));
     *falls = p->lambda * (submodi_level_ref(p, &side[0]) - submodi_level_ref(p, &side[1])) >
              side[0].offset - side[1].offset;
     return SUBMOD_OK;
@@ -408,7 +377,7 @@ static submod_status split(solver *s, part *p)
     submodi_level side[2];
     submodi_lattice_point corner;
     bool falls;
-    TRY(pool_points(points, v));
+    TRY(submodi_pool_points(points, v));
     double top = points->lambda * submodi_level_ref(points, v);
     double level = top - v->offset;
     double offset = v->offset;

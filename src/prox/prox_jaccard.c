@@ -278,25 +278,6 @@ static void find_levels(const solver *s)
     }
 }
 
-/* Computes gain and offset of a level of several points. Adds up the foreground again without
- * prefix sums, so that s is right even where lambda is so large that x and u agree in all digits.
- */
-static void finish(const solver *s, submodi_level *v)
-{
-    double a = submodi_pixels_before(s->fg, v->begin[1]);
-    double fg = submodi_pixels_before(s->fg, v->end[1]) - a;
-    double b = submodi_pixels_before(s->bg, v->begin[0]);
-    double bg = submodi_pixels_before(s->bg, v->end[0]) - b;
-    double U = s->P + b;
-    double ref = s->bg->value[v->begin[0]];
-    double sum = v->offset;
-    for (size_t k = v->begin[1]; k < v->end[1]; k++) {
-        sum += submodi_pixels_of(s->fg, k) * (s->fg->value[k] - ref);
-    }
-    v->gain = (U == 0 ? 1 : ((s->P - a) * bg + fg * U) / (U * (U + bg))) / (bg + fg);
-    v->offset = v->gain - s->l->lambda * sum / (bg + fg);
-}
-
 submod_status submodi_jaccard_levels(submodi_points *l, submod_work *work)
 {
     solver s = {.l = l,
@@ -312,7 +293,7 @@ submod_status submodi_jaccard_levels(submodi_points *l, submod_work *work)
 #pragma omp parallel for num_threads(submodi_threads_for(l->count))
     for (size_t k = 0; k < l->count; k++) {
         if (l->level[k].gain == 0) {
-            finish(&s, &l->level[k]);
+            (void)submodi_pool_points(l, &l->level[k]); /* Jaccard does not fail */
         }
     }
     return SUBMOD_OK;
