@@ -23,7 +23,7 @@ def test_the_house_is_in_order():
     "path, include, problem",
     [
         ("src/base/sort.c", '"base/sort.h"', ""),
-        ("src/base/sort.c", '"prox/isotonic.h"', "base may not use prox"),
+        ("src/base/sort.c", '"prox/prox_internal.h"', "base may not use prox"),
         ("src/base/sort.c", "<submod/optim.h>", "base may not use optim"),
         ("src/base/sort.c", "<submod.h>", "has everything"),
         ("src/loss/tile.c", "<submod/metric.h>", "loss may not use metrics"),

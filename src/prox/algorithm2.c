@@ -24,22 +24,20 @@
  * by one isotonic regression in O(n log n). Entries that have met never separate, which the prox
  * sometimes needs: docs/mathematics.md, section 8, says when the result is the prox.
  */
-#include <math.h>
-
 #include "base/internal.h"
-#include "prox/isotonic.h"
 #include "prox/prox_internal.h"
 
 /* ---- the listing ---- */
 
 typedef struct path {
-    submodi_algorithm2 *a;
-    const double *v0;
-    double *v, *g;
-    bool printed;
-    double sign;  /* of the direction along g */
+    const submodi_prox_problem *problem;
+    size_t n;
+    bool printed, hinge;
+    double sign; /* of the direction along g */
+    double *v0, *v, *g;
     bool *tied;   /* E: g_i = g_i+1 */
     bool *beyond; /* 0, for c_z: v_i <= 0 (repaired) or v_i < 0 (printed) */
+    size_t iterations;
 } path;
 
 /* An edge of f ahead: entry `at` meets the next one, or 0. */
@@ -51,20 +49,19 @@ typedef struct edge {
 
 static void begin_path(path *p)
 {
-    const submodi_algorithm2 *a = p->a;
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         /* Line 4. */
-        p->tied[i] = i + 1 < a->n && p->v[i] == p->v[i + 1];
+        p->tied[i] = i + 1 < p->n && p->v[i] == p->v[i + 1];
         /* Line 5. Repaired: the hinge is flat at and below 0, so g_i = 0 for all i with v_i <= 0.
          * Equality alone would let these entries move together. */
-        p->beyond[i] = a->hinge && (p->printed ? p->v[i] < 0 : p->v[i] <= 0);
+        p->beyond[i] = p->hinge && (p->printed ? p->v[i] < 0 : p->v[i] <= 0);
     }
 }
 
 /* Line 9: takes the mean over each run of entries that E or c_z holds together. */
 static void project(path *p)
 {
-    size_t n = p->a->n;
+    size_t n = p->n;
     size_t z = 0;
     while (z < n && !p->beyond[z]) {
         z++;
@@ -85,7 +82,7 @@ static void project(path *p)
  * is a gradient. Rounding may put an entry past its edge; the time is then 0. */
 static edge next_edge(const path *p)
 {
-    size_t n = p->a->n;
+    size_t n = p->n;
     edge next = {.time = INFINITY};
     for (size_t i = 0; i < n; i++) {
         double speed = p->sign * p->g[i];
@@ -95,7 +92,7 @@ static edge next_edge(const path *p)
             double time = fmax(p->v[i] - p->v[i + 1], 0) / approach;
             next = time < next.time ? (edge){time, i, false} : next;
         }
-        if (p->a->hinge && (p->beyond[i] ? speed > 0 : speed < 0)) {
+        if (p->hinge && (p->beyond[i] ? speed > 0 : speed < 0)) {
             double time = fmax(-p->v[i] / speed, 0);
             next = time < next.time ? (edge){time, i, true} : next;
         }
@@ -105,7 +102,7 @@ static edge next_edge(const path *p)
 
 static void move(path *p, double time)
 {
-    for (size_t i = 0; i < p->a->n; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         p->v[i] += time * p->sign * p->g[i];
     }
 }
@@ -121,7 +118,7 @@ static void add_constraint(path *p, const edge *e)
     while (begin > 0 && p->tied[begin - 1]) {
         begin--;
     }
-    while (end < p->a->n && p->tied[end - 1]) {
+    while (end < p->n && p->tied[end - 1]) {
         end++;
     }
     bool beyond = !p->beyond[e->at];
@@ -132,15 +129,15 @@ static void add_constraint(path *p, const edge *e)
 }
 
 /* Lines 6 to 16. */
-static submod_status follow(path *p)
+static submod_status follow(path *p, double deadline)
 {
-    submodi_algorithm2 *a = p->a;
-    size_t limit = a->max_iterations ? a->max_iterations : 100000;
-    for (;; a->iterations++) { /* Line 7. */
+    const submod_prox_settings *settings = p->problem->settings;
+    size_t limit = settings->max_iterations ? settings->max_iterations : 100000;
+    for (;; p->iterations++) { /* Line 7. */
         double dot = 0;
         double norm = 0;
         project(p);
-        for (size_t i = 0; i < a->n; i++) {
+        for (size_t i = 0; i < p->n; i++) {
             dot += (p->v[i] - p->v0[i]) * p->g[i];
             norm += p->g[i] * p->g[i];
         }
@@ -148,41 +145,28 @@ static submod_status follow(path *p)
             return SUBMOD_OK;
         }
         edge next = next_edge(p);
-        /* Line 11. Right for the path v - t g: this time minimises f + lambda/2 |. - v0|^2 on it.
-         */
-        double stop = 1 / a->lambda + dot / norm;
+        /* Line 11. Right for the path v - t g: this time minimises f + lambda/2 |. - v0|^2. */
+        double stop = 1 / p->problem->lambda + dot / norm;
         /* Line 12. Repaired: stop is a time, so it is compared with the time of the edge and not
          * with the distance |v_next - v|. */
         if (stop < (p->printed ? next.time * sqrt(norm) : next.time)) {
             move(p, stop);    /* Line 13. Repaired: v - stop g. As printed it climbs. */
             return SUBMOD_OK; /* Line 14. */
         }
-        if (a->iterations == limit) {
+        if (p->iterations == limit) {
             return SUBMOD_MAXITER;
         }
-        TRY(submodi_stop(a->deadline));
+        TRY(submodi_stop(deadline));
         move(p, next.time); /* Line 15. */
         add_constraint(p, &next);
     }
 }
 
-static submod_status run_listing(submodi_algorithm2 *a, submod_work *w)
+static submod_status run_listing(path *p, double deadline)
 {
-    path p = {.a = a,
-              .v = a->v,
-              .g = a->g,
-              .printed = a->method == SUBMOD_PROX_ALGORITHM_2_PRINTED,
-              .tied = submodi_work_alloc(w, a->n, sizeof *p.tied),
-              .beyond = submodi_work_alloc(w, a->n, sizeof *p.beyond)};
-    double *v0 = submodi_work_alloc(w, a->n, sizeof *v0);
-    TRY(submodi_work_status(w));
-    submodi_copy_out(v0, a->v, a->n, sizeof *v0); /* Line 2. */
-    p.v0 = v0;
-    p.sign = p.printed ? 1 : -1;
-    begin_path(&p);
-    submod_status status = follow(&p);
-    for (size_t i = 0; i < a->n; i++) {
-        a->g[i] = a->lambda * (v0[i] - a->v[i]);
+    submod_status status = follow(p, deadline);
+    for (size_t i = 0; i < p->n; i++) {
+        p->g[i] = p->problem->lambda * (p->v0[i] - p->v[i]);
     }
     return status;
 }
@@ -194,123 +178,84 @@ static submod_status run_listing(submodi_algorithm2 *a, submod_work *w)
  * for the time 1 / lambda, and points that meet go on at their mean speed. Each run ends at the
  * mean of the free end points v0 - g / lambda of its members. Its upper part, which wanted to fall
  * further, has the lower mean. So v is the projection of the free end points on the falling
- * sequences.
+ * sequences, after line 9 has averaged g over ties.
  *
  * The wall at 0 is applied at the end, by max(v, min(v0, 0)): the hinge needs a monotone F, so all
  * g are >= 0, and points that meet below 0 do not affect those above. */
 
-/* Line 4: replaces the gains over each run of equal entries by their mean, so that the regression
- * keeps ties together. */
-static void average_over_ties(const submodi_algorithm2 *a)
+static submod_status run_regression(path *p, submod_work *w)
 {
-    for (size_t begin = 0, end; begin < a->n; begin = end) {
-        double sum = 0;
-        for (end = begin; end < a->n && a->v[end] == a->v[begin]; end++) {
-            sum += a->g[end];
-        }
-        for (size_t i = begin; i < end; i++) {
-            a->g[i] = sum / (double)(end - begin);
-        }
-    }
-}
-
-static submod_status run_regression(submodi_algorithm2 *a, submod_work *w)
-{
-    double *u = submodi_work_alloc(w, a->n, sizeof *u);
-    submodi_pool *pools = submodi_work_alloc(w, a->n, sizeof *pools);
+    double lambda = p->problem->lambda;
+    submodi_pool *pools = submodi_work_alloc(w, p->n, sizeof *pools);
     TRY(submodi_work_status(w));
-    average_over_ties(a);
-    submodi_isotonic(a->n, a->v, a->g, a->lambda, pools, u, a->g);
-    for (size_t i = 0; i < a->n; i++) {
-        double v0 = a->v[i];
-        a->iterations += i == 0 || u[i] != u[i - 1];
-        a->v[i] = a->hinge ? fmax(u[i], fmin(v0, 0)) : u[i];
-        a->g[i] = a->hinge ? fmin(fmax(a->g[i], 0), a->lambda * fmax(v0, 0)) : a->g[i];
+    project(p);
+    submodi_isotonic(p->n, p->v0, p->g, lambda, pools, p->v, p->g);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->hinge) {
+            submodi_compose_with_hinge(p->v0[i], lambda, &p->v[i], &p->g[i]);
+        }
+        p->iterations += i == 0 || p->v[i] != p->v[i - 1];
     }
     return SUBMOD_OK;
 }
 
-static submod_status run(submodi_algorithm2 *a, submod_work *work)
-{
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    a->iterations = 0;
-    submod_status status =
-        a->method == SUBMOD_PROX_ALGORITHM_2 ? run_regression(a, w) : run_listing(a, w);
-    submodi_scope_close(&scope);
-    return status;
-}
-
 /* ---- for set functions ---- */
 
-static submod_status run_of(const submod_fn *fn, const double *x, submodi_algorithm2 *a, double *u,
-                            double *d, submod_work *w)
+static submod_status run(path *p, double deadline, double *u, double *d, submod_work *w)
 {
-    size_t n = a->n = submod_fn_size(fn);
-    int32_t *order = submodi_work_alloc(w, n, sizeof *order);
-    a->v = submodi_work_alloc(w, n, sizeof *a->v);
-    a->g = submodi_work_alloc(w, n, sizeof *a->g);
+    const submodi_prox_problem *problem = p->problem;
+    double **const vectors[] = {&p->v0, &p->v, &p->g, NULL};
+    int32_t *order = submodi_work_alloc(w, p->n, sizeof *order);
+    p->tied = submodi_work_alloc(w, p->n, sizeof *p->tied);
+    p->beyond = submodi_work_alloc(w, p->n, sizeof *p->beyond);
+    (void)submodi_take_vectors(w, p->n, vectors);
     TRY(submodi_work_status(w));
-    TRY(submod_lovasz(fn, x, NULL, d, order, SUBMOD_TIES_INDEX, w)); /* Lines 1 and 3. */
-    for (size_t i = 0; i < n; i++) {
-        a->v[i] = x[order[i]];
-        a->g[i] = d[order[i]];
+    /* Lines 1 and 3. */
+    TRY(submod_lovasz(problem->fn, problem->x, NULL, d, order, SUBMOD_TIES_INDEX, w));
+    for (size_t i = 0; i < p->n; i++) {
+        p->v0[i] = p->v[i] = problem->x[order[i]]; /* Line 2. */
+        p->g[i] = d[order[i]];
     }
-    submod_status status = run(a, w);
-    for (size_t i = 0; status >= 0 && i < n; i++) { /* Line 17. */
-        u[order[i]] = a->v[i];
-        d[order[i]] = a->g[i];
+    begin_path(p);
+    bool fast = problem->settings->method == SUBMOD_PROX_ALGORITHM_2;
+    submod_status status = fast ? run_regression(p, w) : run_listing(p, deadline);
+    for (size_t i = 0; i < p->n; i++) { /* Line 17. */
+        u[order[i]] = p->v[i];
+        d[order[i]] = p->g[i];
     }
-    if (status >= 0 && !submodi_all_finite(u, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "x - g / lambda overflows");
-    }
-    return status;
+    return status < 0 || submodi_all_finite(u, p->n)
+               ? status
+               : submodi_fail(SUBMOD_ENUMERIC, "x - g / lambda overflows");
 }
 
-submod_status submodi_algorithm2_of(const submod_fn *fn, const double *x, submodi_algorithm2 *a,
-                                    double *u, double *d, submod_work *work)
+submod_status submodi_algorithm2(const submodi_prox_problem *problem, double deadline, double *u,
+                                 double *d, submod_prox_info *info, submod_work *work)
 {
+    bool printed = problem->settings->method == SUBMOD_PROX_ALGORITHM_2_PRINTED;
+    path p = {.problem = problem,
+              .n = problem->fn->n,
+              .printed = printed,
+              .hinge = problem->settings->hinge,
+              .sign = printed ? 1 : -1};
     submodi_scope scope;
-    submod_status status = run_of(fn, x, a, u, d, submodi_scope_open(&scope, work));
+    submod_status status = run(&p, deadline, u, d, submodi_scope_open(&scope, work));
     submodi_scope_close(&scope);
+    info->iterations = p.iterations;
     return status;
 }
 
 /* lambda (x - u) need not be a base. So s is the greedy vector at u, which always is one, and the
  * gap is true. */
-static submod_status solve(submod_prox_method method, const submodi_prox_problem *p, double *u,
-                           double *s, submod_prox_info *info, submod_work *work)
-{
-    submodi_algorithm2 a = {.method = method,
-                            .lambda = p->lambda,
-                            .hinge = p->settings->hinge,
-                            .max_iterations = p->settings->max_iterations,
-                            .deadline = submodi_deadline(p->settings->time_limit)};
-    submod_status outcome = submodi_algorithm2_of(p->fn, p->x, &a, u, s, work);
-    if (outcome < 0) {
-        return outcome;
-    }
-    info->iterations = a.iterations;
-    info->work = 2 * p->fn->n;
-    info->oracle_calls = 2;
-    submod_status status = submod_lovasz(p->fn, u, NULL, s, NULL, SUBMOD_TIES_AVERAGE, work);
-    return status ? status : outcome;
-}
-
 submod_status submodi_prox_algorithm2(const submodi_prox_problem *p, double *u, double *s,
                                       submod_prox_info *info, submod_work *work)
 {
-    return solve(SUBMOD_PROX_ALGORITHM_2, p, u, s, info, work);
-}
-
-submod_status submodi_prox_algorithm2_loop(const submodi_prox_problem *p, double *u, double *s,
-                                           submod_prox_info *info, submod_work *work)
-{
-    return solve(SUBMOD_PROX_ALGORITHM_2_LOOP, p, u, s, info, work);
-}
-
-submod_status submodi_prox_algorithm2_printed(const submodi_prox_problem *p, double *u, double *s,
-                                              submod_prox_info *info, submod_work *work)
-{
-    return solve(SUBMOD_PROX_ALGORITHM_2_PRINTED, p, u, s, info, work);
+    double deadline = submodi_deadline(p->settings->time_limit);
+    submod_status outcome = submodi_algorithm2(p, deadline, u, s, info, work);
+    if (outcome < 0) {
+        return outcome;
+    }
+    info->work = 2 * p->fn->n;
+    info->oracle_calls = 2;
+    TRY(submod_lovasz(p->fn, u, NULL, s, NULL, SUBMOD_TIES_AVERAGE, work));
+    return outcome;
 }

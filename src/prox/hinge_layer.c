@@ -2,15 +2,8 @@
  *
  * Margins are m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
  * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox m' is taken in m. With
- * d = lambda (m - m'),
- *
- *     lambda (score - score') = -y d,      score' = score + y d / lambda.
- *
- * Where no two margins meet or reach 0, d is the greedy vector: the direction is the gradient.
- * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels, or
- * Algorithm 2, if the caller chose it. */
-#include <string.h>
-
+ * d = lambda (m - m'), the direction is -y d and score' = score + y d / lambda. Where no two
+ * margins meet or reach 0, d is the greedy vector, and the direction is the gradient. */
 #include "base/internal.h"
 #include "loss/tensors/rows.h"
 #include "loss/tile.h"
@@ -30,111 +23,70 @@ typedef struct layer {
     double *derivative;
 } layer;
 
-/* y of label code 1 or 0; 0 for any other, an ignored pixel. */
-static double side_of(int32_t code)
-{
-    return code == 1 ? 1 : code == 0 ? -1 : 0;
-}
-
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    double *margin; /* of the pixels that are not ignored; later d */
-    submodi_prox_pair *pair;
-    uint32_t *foreground;
-    submod_work work; /* for the solver: one block that is large enough */
+    double *margin; /* of the pixels that are not ignored */
+    size_t count;
+    double *u, *d;
+    uint8_t *foreground;
+    submod_work work; /* for the solver */
 } memory;
 
-static memory *take_memory(const layer *x, size_t solvers, submod_work *w)
+static submod_status take_memory(const layer *x, size_t solvers, memory **all, submod_work *w)
 {
-    size_t bytes = submodi_points_prox_bytes(&x->measure, x->pixels, x->batch.threads);
-    memory *all = submodi_work_alloc(w, solvers, sizeof *all);
-    bool good = all;
-    for (size_t t = 0; good && t < solvers; t++) {
-        memory *m = &all[t];
-        *m = (memory){.margin = submodi_work_alloc(w, x->pixels, sizeof *m->margin),
-                      .pair = submodi_work_alloc(w, x->pixels, sizeof *m->pair),
-                      .foreground = submodi_work_alloc(w, submodi_flag_words(x->pixels),
-                                                       sizeof *m->foreground),
-                      .work = {.block = submodi_work_alloc(w, bytes, 1),
-                               .capacity = bytes,
-                               .borrowed = true}};
-        good = m->margin && m->pair && m->foreground && m->work.block;
-    }
-    return good ? all : NULL;
-}
-
-/* The margins of a group, read in the order of its pixels. */
-typedef struct margins {
-    const layer *layer;
-    memory *memory;
-    size_t *count; /* how many there are */
-} margins;
-
-static void read_margins(const void *context, const submodi_tile *tile)
-{
-    const margins *r = context;
-    memory *m = r->memory;
-    size_t count = *r->count;
-    double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
-    for (size_t i = 0; i < tile->n; i++) {
-        side[i] = side_of(tile->codes[i]);
-        if (side[i] != 0) {
-            m->foreground[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
-            m->margin[count++] = 1 - side[i] * (double)tile->v[i];
+    size_t n = x->pixels;
+    size_t bytes = submodi_prox_counts_bytes(&x->measure, n, x->batch.threads);
+    *all = submodi_work_alloc(w, solvers, sizeof **all);
+    for (size_t t = 0; *all && t < solvers; t++) {
+        memory *m = &(*all)[t];
+        double **const vectors[] = {&m->margin, &m->u, &m->d, NULL};
+        m->foreground = submodi_work_alloc(w, n, sizeof *m->foreground);
+        m->work = (submod_work){
+            .block = submodi_work_alloc(w, bytes, 1), .capacity = bytes, .borrowed = true};
+        if (!submodi_take_vectors(w, n, vectors)) {
+            break;
         }
     }
-    *r->count = count;
+    return submodi_work_status(w);
 }
 
-static submod_status solve_exactly(const layer *x, memory *m, size_t count, submod_prox_info *info)
+typedef struct reader {
+    const layer *layer;
+    memory *memory;
+} reader;
+
+/* Reads the margins of a group in the order of its pixels. */
+static void read_margins(const void *context, const submodi_tile *tile)
 {
-    submodi_point_set p = {.n = count,
-                           .x = m->margin,
-                           .foreground = m->foreground,
-                           .measure = &x->measure,
-                           .lambda = x->lambda,
-                           .hinge = true};
-    submodi_extension found;
-    TRY(submodi_points_prox(&p, m->pair, &found, info, &m->work));
-    for (size_t i = 0; i < count; i++) {
-        m->margin[i] = m->pair[i].s;
+    const layer *x = ((const reader *)context)->layer;
+    memory *m = ((const reader *)context)->memory;
+    double *side = x->derivative + tile->image * x->batch.scores.pixels + tile->first;
+    for (size_t i = 0; i < tile->n; i++) {
+        int32_t code = tile->codes[i]; /* neither 1 nor 0: an ignored pixel */
+        side[i] = code == 1 ? 1 : code == 0 ? -1 : 0;
+        if (side[i] != 0) {
+            m->foreground[m->count] = side[i] > 0;
+            m->margin[m->count++] = 1 - side[i] * (double)tile->v[i];
+        }
     }
-    return isfinite(found.value) && isfinite(found.excess) ? SUBMOD_OK : SUBMOD_ENUMERIC;
 }
 
-static submod_status follow_algorithm2(const layer *x, const submod_fn *fn, memory *m,
-                                       submod_prox_info *info)
-{
-    submodi_algorithm2 a = {.method = x->prox.method,
-                            .lambda = x->lambda,
-                            .hinge = true,
-                            .max_iterations = x->prox.max_iterations,
-                            .deadline = x->deadline};
-    size_t n = submod_fn_size(fn);
-    double *u = submodi_alloc(2 * n, sizeof *u);
-    submod_status status =
-        u ? submodi_algorithm2_of(fn, m->margin, &a, u, u + n, NULL) : SUBMOD_ENOMEM;
-    if (status >= 0) {
-        memcpy(m->margin, u + n, n * sizeof *u);
-    }
-    submodi_free(u);
-    info->iterations = a.iterations;
-    return status;
-}
-
-static submod_status solve_by_algorithm2(const layer *x, memory *m, size_t count,
-                                         submod_prox_info *info)
+/* Computes d of the margins. */
+static submod_status solve_margins(const layer *x, memory *m, submod_prox_info *info)
 {
     submod_fn *fn = NULL;
-    uint8_t *foreground = submodi_alloc(count, sizeof *foreground);
-    for (size_t i = 0; foreground && i < count; i++) {
-        foreground[i] = m->foreground[i / 32] >> i % 32 & 1;
+    submodi_extension f = {0};
+    TRY(submod_fn_counts(m->count, m->foreground, NULL, &x->measure, &fn));
+    submodi_prox_problem p = {
+        .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
+    submod_status status;
+    if (submodi_is_algorithm2(x->prox.method)) {
+        status = submodi_algorithm2(&p, x->deadline, m->u, m->d, info, &m->work);
+    } else {
+        status = submodi_prox_counts(&p, m->u, m->d, info, &m->work);
+        status = status || (isfinite(f.value) && isfinite(f.excess)) ? status : SUBMOD_ENUMERIC;
     }
-    submod_status status =
-        foreground ? submod_fn_counts(count, foreground, NULL, &x->measure, &fn) : SUBMOD_ENOMEM;
-    status = status ? status : follow_algorithm2(x, fn, m, info);
     submod_fn_free(fn);
-    submodi_free(foreground);
     return status;
 }
 
@@ -145,23 +97,21 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     submodi_batch alone = x->batch;
     alone.threads = 1;
     alone.memory += thread;
-    size_t count = 0;
-    const margins reading = {x, m, &count};
-    memset(m->foreground, 0, submodi_flag_words(x->pixels) * sizeof *m->foreground);
+    const reader reading = {x, m};
+    m->count = 0;
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submod_prox_info mine = {0};
     submod_status status = SUBMOD_OK;
-    if (count) {
-        status = submodi_is_algorithm2(x->prox.method) ? solve_by_algorithm2(x, m, count, &mine)
-                                                       : solve_exactly(x, m, count, &mine);
+    if (m->count) {
+        status = solve_margins(x, m, &mine);
     }
     double *side = x->derivative + group * x->pixels;
     for (size_t i = 0, k = 0; status >= 0 && i < x->pixels; i++) {
         if (side[i] != 0) {
-            side[i] *= -m->margin[k++];
+            side[i] *= -m->d[k++];
         }
     }
 #pragma omp atomic
@@ -194,10 +144,8 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
     size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
     int error = SUBMOD_OK;
     int warning = SUBMOD_OK;
-    memory *all = take_memory(x, solvers, w);
-    if (!all) {
-        return submodi_out_of_memory();
-    }
+    memory *all;
+    TRY(take_memory(x, solvers, &all, w));
     /* clang-format off */
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : error) \
     reduction(max : warning)
@@ -221,17 +169,21 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
     return good;
 }
 
-static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
-                      const submod_gradient *direction)
+/* Rounds both outputs to float. prox may be the scores, which are read row by row. */
+static submod_status write_outputs(const layer *x, const submod_gradient *prox,
+                                   const submod_gradient *direction)
 {
-    size_t n = x->batch.scores.pixels;
+    const submodi_batch *batch = &x->batch;
+    const size_t n = batch->scores.pixels;
+    float *row = batch->memory[0].v;
     bool good = true;
-    size_t tile = x->batch.tile;
-    for (size_t first = 0; good && first < n; first += tile) {
-        size_t count = n - first < tile ? n - first : tile;
-        const double *d = x->derivative + image * n + first;
+    for (size_t at = 0, count; good && at < batch->scores.batch * n; at += count) {
+        const double *d = x->derivative + at;
+        size_t image = at / n;
+        size_t first = at % n;
+        count = n - first < batch->tile ? n - first : batch->tile;
         if (prox) {
-            const float *score = submodi_row(&x->batch.scores, image, 0, first, count, row);
+            const float *score = submodi_row(&batch->scores, image, 0, first, count, row);
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
@@ -239,40 +191,17 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
         }
         if (direction && good) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / (double)x->batch.groups);
+                row[i] = (float)(d[i] / (double)batch->groups);
             }
             good = put(direction, image, first, count, row);
         }
     }
-    return good;
+    return good ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ENUMERIC,
+                               "an output, scaled or added to what is there, overflows a float");
 }
 
-static submod_status put_all(const layer *x, const submod_gradient *prox,
-                             const submod_gradient *direction)
-{
-    for (size_t b = 0; b < x->batch.scores.batch; b++) {
-        if (!put_image(x, b, x->batch.memory[0].v, prox, direction)) {
-            return submodi_fail(SUBMOD_ENUMERIC,
-                                "an output, scaled or added to what is there, overflows a float");
-        }
-    }
-    return SUBMOD_OK;
-}
-
-static submod_status open_layer(layer *x, const submod_gradient *prox,
-                                const submod_gradient *direction, submod_work *w)
-{
-    submodi_batch *batch = &x->batch;
-    submod_status status = submodi_batch_prepare(batch, direction, w);
-    status = status ? status : submodi_require_gradient(prox, &batch->scores);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    x->pixels = batch->images_per_group * batch->scores.pixels;
-    x->derivative =
-        submodi_work_alloc(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
-    return x->derivative ? SUBMOD_OK : submodi_out_of_memory();
-}
+/* ---- the layer ---- */
 
 /* Checks the method of the prox: exact, or one of Algorithm 2. */
 static submod_status choose_method(layer *x)
@@ -311,12 +240,17 @@ static submod_status start_layer(layer *x, const submod_scores *scores, const su
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *direction,
                          submod_prox_info *info, submod_work *w)
 {
-    TRY(open_layer(x, prox, direction, w));
+    submodi_batch *batch = &x->batch;
+    TRY(submodi_batch_prepare(batch, direction, w));
+    TRY(submodi_require_gradient(prox, &batch->scores));
+    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    x->pixels = batch->images_per_group * batch->scores.pixels;
+    x->derivative = submodi_work_alloc(w, pixels, sizeof *x->derivative);
+    TRY(submodi_work_status(w));
     submod_status outcome = solve_groups(x, info, w);
-    if (outcome < 0) {
-        return outcome;
+    if (outcome >= 0) {
+        TRY(write_outputs(x, prox, direction));
     }
-    TRY(put_all(x, prox, direction));
     return outcome;
 }
 
@@ -329,6 +263,8 @@ submod_status submod_prox_hinge_layer(const submod_scores *scores, const submod_
 {
     static const char who[] = "submod_prox_hinge_layer";
     layer x = {.lambda = lambda, .prox = prox_settings ? *prox_settings : submod_prox_defaults()};
+    x.prox.hinge = 1;
+    x.prox.accuracy = 0;
     submod_status status = start_layer(&x, scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
         return submodi_return(who, status);

@@ -1,7 +1,5 @@
 /* Isotonic regression by pooling adjacent violators, and the proxes that follow from one sort and
  * at most one regression: modular functions and functions of the cardinality. */
-#include "prox/isotonic.h"
-
 #include "base/internal.h"
 #include "base/sort.h"
 #include "prox/prox_internal.h"
@@ -70,26 +68,19 @@ submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u,
 
 /* ---- F(A) = h(|A|) + w(A), h concave ----
  *
- * Moving x to x - w / lambda takes care of w. What is left treats all elements alike, so u falls
- * along the order of x - w / lambda, and f is linear on all u that do. So one sort, one chain and
- * one isotonic regression are enough.
- *
- * F({e}) is w(e) plus a constant, and only the order of these numbers matters. It matters beyond
- * the digits of x: where lambda is so large that w / lambda drowns in x, u is x, but s, which is of
- * the size of F, is no base unless ties are broken by w. So x - w / lambda is a sum of two doubles,
- * rounded and the rest. */
+ * u falls along the order of x - w / lambda (docs/mathematics.md, section 7), so one sort, one
+ * chain and one regression are enough. F({e}) is w(e) plus a constant, and only the order matters.
+ * It matters beyond the digits of x: where w / lambda drowns in x, u is x, but s is no base unless
+ * ties are broken by w. So x - w / lambda is a sum of two doubles, rounded and the rest. */
 
 bool submodi_can_cardinality(const submod_fn *fn)
 {
     return fn->cardinality;
 }
 
-/* x - w / lambda of each element, as a sum: key is the rounded one. */
-typedef struct keys {
-    double *key, *rest;
-} keys;
-
-static submod_status find_keys(const submodi_prox_problem *p, void *state, keys k)
+/* Computes x - w / lambda of each element as key + rest. */
+static submod_status find_keys(const submodi_prox_problem *p, void *state, double *key,
+                               double *rest)
 {
     size_t n = p->fn->n;
     double first = 0; /* F({0}): subtracted, because a large constant would drown x */
@@ -99,53 +90,49 @@ static submod_status find_keys(const submodi_prox_problem *p, void *state, keys 
         TRY(submodi_fn_gain(p->fn, state, (int32_t)e, &alone));
         first = e ? first : alone;
         double less = (alone - first) / p->lambda;
-        double key = p->x[e] - less;
-        double taken = p->x[e] - key;
-        k.key[e] = key;
-        k.rest[e] = (p->x[e] - (key + taken)) + (taken - less);
+        key[e] = p->x[e] - less;
+        double taken = p->x[e] - key[e];
+        rest[e] = (p->x[e] - (key[e] + taken)) + (taken - less);
     }
-    return submodi_all_finite(k.key, n) ? SUBMOD_OK
-                                        : submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
+    return submodi_all_finite(key, n) ? SUBMOD_OK
+                                      : submodi_fail(SUBMOD_ENUMERIC, "F / lambda overflows");
 }
 
-/* Sorts order[0 .. k-1], elements with equal keys, by their rests. */
-static submod_status sort_by_rest(int32_t *order, size_t k, const double *rest, submod_work *w)
+/* Sorts elements by descending key; equal keys keep their order. values: scratch. */
+static submod_status sort_by(const double *key, int32_t *order, size_t n, double *values,
+                             submod_work *w)
 {
-    double *values = submodi_work_alloc(w, k, sizeof *values);
-    int32_t *copy = submodi_work_alloc(w, k, sizeof *copy);
     submodi_sorted sorted;
+    int32_t *copy = submodi_work_alloc(w, n, sizeof *copy);
     TRY(submodi_work_status(w));
-    for (size_t i = 0; i < k; i++) {
-        values[i] = rest[order[i]];
+    for (size_t i = 0; i < n; i++) {
+        values[i] = key[order[i]];
         copy[i] = order[i];
     }
-    if (submodi_sort_f64(values, k, w, &sorted) != SUBMOD_OK) {
+    if (submodi_sort_f64(values, n, w, &sorted) != SUBMOD_OK) {
         return submodi_out_of_memory();
     }
-    for (size_t i = 0; i < k; i++) {
+    for (size_t i = 0; i < n; i++) {
         order[i] = copy[submodi_sorted_index(&sorted, i)];
     }
     return SUBMOD_OK;
 }
 
-/* order = the elements by descending x - w / lambda: u falls along it. */
-static submod_status falling_order(size_t n, keys k, int32_t *order, submod_work *w)
+/* order = the elements by descending key, equal keys by descending rest. */
+static submod_status falling_order(size_t n, const double *key, const double *rest, int32_t *order,
+                                   double *values, submod_work *w)
 {
-    submodi_sorted sorted;
-    if (submodi_sort_f64(k.key, n, w, &sorted) != SUBMOD_OK) {
-        return submodi_out_of_memory();
+    bool differ = false; /* whether the rests of equal keys do */
+    submodi_ascending(order, n);
+    TRY(sort_by(key, order, n, values, w));
+    for (size_t i = 1; i < n; i++) {
+        int32_t a = order[i - 1], b = order[i];
+        differ = differ || (key[a] == key[b] && rest[a] != rest[b]);
     }
-    for (size_t i = 0; i < n; i++) {
-        order[i] = submodi_sorted_index(&sorted, i);
-    }
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        bool differ = false;
-        for (end = begin + 1; end < n && k.key[order[end]] == k.key[order[begin]]; end++) {
-            differ = differ || k.rest[order[end]] != k.rest[order[begin]];
-        }
-        if (differ) {
-            TRY(sort_by_rest(order + begin, end - begin, k.rest, w));
-        }
+    if (differ) {
+        submodi_ascending(order, n);
+        TRY(sort_by(rest, order, n, values, w));
+        TRY(sort_by(key, order, n, values, w));
     }
     return SUBMOD_OK;
 }
@@ -158,10 +145,11 @@ static submod_status solve_cardinality(const submodi_prox_problem *p, double *u,
     int32_t *order = submodi_work_alloc(w, n, sizeof *order);
     double *x = submodi_work_alloc(w, n, sizeof *x);
     double *g = submodi_work_alloc(w, n, sizeof *g);
+    double *values = submodi_work_alloc(w, n, sizeof *values);
     submodi_pool *pools = submodi_work_alloc(w, n, sizeof *pools);
     TRY(submodi_work_status(w));
-    TRY(find_keys(p, state, (keys){x, g}));
-    TRY(falling_order(n, (keys){x, g}, order, w));
+    TRY(find_keys(p, state, x, g));
+    TRY(falling_order(n, x, g, order, values, w));
     TRY(submodi_fn_chain(p->fn, state, order, n, g));
     for (size_t i = 0; i < n; i++) {
         x[i] = p->x[order[i]];

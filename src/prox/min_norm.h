@@ -5,7 +5,6 @@
 #define SUBMODI_PROX_MIN_NORM_H
 
 #include "base/internal.h"
-#include "prox/isotonic.h"
 #include "prox/prox_internal.h"
 
 /* ---- the corral ----

@@ -24,7 +24,6 @@
 
 #include "base/internal.h"
 #include "base/sort.h"
-#include "prox/isotonic.h"
 
 enum { LOPSIDED = 8 }; /* lopsided: one side has less than 1 / 8 of the part */
 

@@ -41,10 +41,9 @@ static const method methods[] = {
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
     {SUBMOD_PROX_ALGORITHM_2, "Algorithm 2", submodi_can_any, submodi_prox_algorithm2},
-    {SUBMOD_PROX_ALGORITHM_2_LOOP, "Algorithm 2, loop", submodi_can_any,
-     submodi_prox_algorithm2_loop},
+    {SUBMOD_PROX_ALGORITHM_2_LOOP, "Algorithm 2, loop", submodi_can_any, submodi_prox_algorithm2},
     {SUBMOD_PROX_ALGORITHM_2_PRINTED, "Algorithm 2, printed", submodi_can_any,
-     submodi_prox_algorithm2_printed},
+     submodi_prox_algorithm2},
 };
 
 /* Returns the method asked for, or the first that can handle fn. NULL and an error message if there
@@ -223,6 +222,12 @@ static double allowed_gap(const submodi_prox_problem *p, const submodi_extension
 bool submodi_can_own(const submod_fn *fn)
 {
     return fn->ops.prox != NULL;
+}
+
+bool submodi_can_own_in_sum(const submod_fn *fn)
+{
+    const submodi_terms terms = submodi_fn_terms(fn);
+    return terms.count == 1 && !terms.terms->inner && terms.terms->fn->ops.prox;
 }
 
 /* Nothing proves what user code returns, so it is compared with F along the order of u: no prefix

@@ -1,26 +1,15 @@
 /* The levels of the prox of F(a, b), F submodular, by greedy paths and checks. docs/mathematics.md,
  * section 7, has the proofs.
  *
- * A level set takes the largest values of each label: it is a corner (a, b) of the lattice, and the
- * level sets are corners along one path from (0, 0) to (P, N). A part is a piece of that path
- * between two level sets that are known: some points of each label. At first all are one part.
- *
- * Refining a part: a greedy path guesses the way through it, always on to the label whose next
- * point has the larger lambda x - g, g its gain. These gains are a base of the part. Isotonic
- * regression along the path proposes levels that fall. A check of each finds whether it is one
- * level: whether no corner in it lies below 0 in F - s, s = lambda (x - level), which monge.c
- * finds. Then s is a base there as well as g. With s where the check passed, and g elsewhere,
- * wherever every lambda x - base before a place is larger than every one after it, the place is a
- * level set. Levels that passed and stand alone are done.
- *
- * Splitting a part: its lowest corner as one level is a level set inside, or the part is one level.
- * Such cuts may be lopsided. The larger side, if it has more than 7/8, is then split at half of the
- * known range of its levels, counted in floating-point numbers: at most 64 such halvings are
- * possible. So a point takes part in O(log p + 64) refinements and splits, each O(p log p). In
- * practice few greedy paths leave little to check. */
+ * The level sets are corners (a, b) of the lattice along one path from (0, 0) to (P, N). A part is
+ * a piece of that path between two level sets that are known; at first all is one part. A greedy
+ * path guesses the way through a part, isotonic regression along it proposes levels, and checks
+ * find which of them are. Parts that are still open are split at the lowest corner of F - s, s =
+ * lambda (x - the mean level). If the larger side has more than 7/8, it is then split at half of
+ * the known range of its levels, counted in floating-point numbers. So a point takes part in O(log
+ * p + 64) steps, each O(p log p). */
 #include "base/internal.h"
 #include "base/sums.h"
-#include "prox/isotonic.h"
 #include "prox/points.h"
 #include "submod/monge.h"
 
@@ -30,10 +19,9 @@ enum { LOPSIDED = 8, BATCH = 1024 };
 
 enum step { PATH, REFINE, SPLIT, HALVE };
 
-/* Points [begin[k], end[k]) of both labels between two level sets. */
 typedef struct part {
-    uint32_t begin[2], end[2];
-    int step;         /* what is done with it next */
+    submodi_level v;  /* its points */
+    enum step step;   /* what is done with it next */
     double low, high; /* of lambda u */
 } part;
 
@@ -44,12 +32,11 @@ typedef struct segment {
 } segment;
 
 typedef struct solver {
-    submodi_levels *l;
+    submodi_points *points; /* levels that are done stand at the rank where they begin */
     uint8_t *label;         /* of the path through all parts, by rank */
     double *gain[2];        /* by point: per pixel, along the last path */
     double *sum[2];         /* prefix sums of s for a check */
     submodi_pool *pools;    /* of the part that is refined */
-    submodi_level *at_rank; /* levels that are done, by the rank at which they begin */
     segment *segment;
     size_t segments;
     part *open, *next;
@@ -57,57 +44,38 @@ typedef struct solver {
     submod_work *work;
 } solver;
 
-static size_t rank_of(const part *p)
+static bool is_lopsided(const submodi_level *whole, const submodi_level *side)
 {
-    return (size_t)p->begin[0] + p->begin[1];
+    return LOPSIDED * submodi_level_size(side) > (LOPSIDED - 1) * submodi_level_size(whole);
 }
 
-static size_t size_of(const part *p)
-{
-    return (size_t)(p->end[0] - p->begin[0]) + (p->end[1] - p->begin[1]);
-}
-
-static bool is_lopsided(const part *p, const part *q)
-{
-    return LOPSIDED * size_of(q) > (LOPSIDED - 1) * size_of(p);
-}
-
-static void open_part(solver *s, part p, int step)
+static void open_part(solver *s, part p, enum step step)
 {
     p.step = step;
     s->next[s->nexts++] = p;
 }
 
-/* Returns the part of the path from rank `begin` to `end`; at: the points before it, moved behind
- * it. */
-static part cut_out(const solver *s, size_t begin, size_t end, size_t at[2])
+/* Returns the points of the path from rank `begin` to `end`; at: the points before them, moved
+ * behind them. */
+static submodi_level cut_out(const solver *s, size_t begin, size_t end, size_t at[2])
 {
-    part p = {.begin = {(uint32_t)at[0], (uint32_t)at[1]}};
+    submodi_level v = {.begin = {(uint32_t)at[0], (uint32_t)at[1]}};
     for (size_t k = begin; k < end; k++) {
         at[s->label[k]]++;
     }
-    p.end[0] = (uint32_t)at[0];
-    p.end[1] = (uint32_t)at[1];
-    return p;
-}
-
-static submod_status increment_at(const submodi_levels *l, const uint32_t at[2],
-                                  submodi_increment *from)
-{
-    return submodi_increment_from(l->measure, l->total[1], l->total[0],
-                                  submodi_pixels_before(&l->list[1], at[1]),
-                                  submodi_pixels_before(&l->list[0], at[0]), from);
+    v.end[0] = (uint32_t)at[0];
+    v.end[1] = (uint32_t)at[1];
+    return v;
 }
 
 /* ---- the greedy path ----
  *
- * Where a value costs little, the gains that choose the way are those at the place itself. A
- * measure with a values callback computes those along a whole path instead, chosen by the gains of
- * the path before; a few of them are nearly as good. */
+ * Where a value costs little, the gains that choose the way are those at the place itself. With a
+ * values callback they are those along the path before; a few paths are nearly as good. */
 
-static bool has_batch(const submodi_levels *l)
+static bool has_batch(const submodi_points *p)
 {
-    return l->measure->type == SUBMOD_MEASURE_CUSTOM && l->measure->ops.values;
+    return p->measure->type == SUBMOD_MEASURE_CUSTOM && p->measure->ops.values;
 }
 
 /* A place on the path: points and pixels of both labels before it. */
@@ -124,38 +92,44 @@ typedef struct offer {
 
 INLINE offer offer_of(const solver *s, submodi_form form, const place *w, int label)
 {
-    const submodi_levels *l = s->l;
-    const double P = l->total[1];
-    const double N = l->total[0];
-    double more = submodi_pixels_of(&l->list[label], w->at[label]);
-    if (form.type == SUBMOD_MEASURE_CUSTOM) {
-        const submod_measure *m = l->measure;
-        if (m->ops.values) {
-            return (offer){.gain = s->gain[label][w->at[label]]};
-        }
-        double a = w->pixels[1] + (label ? more : 0);
-        double b = w->pixels[0] + (label ? 0 : more);
-        double value = m->ops.value(a < P ? a : P, b < N ? b : N, P, N, m->ctx);
-        return (offer){(value - w->value) / more, value};
+    const submodi_points *p = s->points;
+    const double P = p->total[1];
+    const double N = p->total[0];
+    double more = submodi_pixels_of(&p->list[label], w->at[label]);
+    if (form.type != SUBMOD_MEASURE_CUSTOM) {
+        double a = w->pixels[1] < P ? w->pixels[1] : P;
+        return (offer){.gain = submodi_form_gain(form, P, N, a, w->pixels[0], more, !label)};
     }
-    double a = w->pixels[1] < P ? w->pixels[1] : P;
-    return (offer){.gain = submodi_form_gain(form, P, N, a, w->pixels[0], more, !label)};
+    const submod_measure *m = p->measure;
+    if (m->ops.values) {
+        return (offer){.gain = s->gain[label][w->at[label]]};
+    }
+    double a = w->pixels[1] + (label ? more : 0);
+    double b = w->pixels[0] + (label ? 0 : more);
+    double value = m->ops.value(a < P ? a : P, b < N ? b : N, P, N, m->ctx);
+    return (offer){(value - w->value) / more, value};
 }
 
-/* Follows the path through a part. Returns false as soon as a custom measure fails. */
-static bool go_greedily(solver *s, const part *p, submodi_form form, double value)
+/* Chooses the path through a part, always on to the label whose next point has the larger
+ * lambda x - gain. */
+static submod_status choose_path(solver *s, const submodi_level *v)
 {
-    const submodi_point_list *list = s->l->list;
-    const double lambda = s->l->lambda;
-    place w = {{p->begin[0], p->begin[1]},
-               {submodi_pixels_before(&list[0], p->begin[0]),
-                submodi_pixels_before(&list[1], p->begin[1])},
-               value};
-    for (size_t k = rank_of(p), end = k + size_of(p); k < end; k++) {
+    const submodi_point_list *list = s->points->list;
+    const submodi_form form = submodi_form_of(s->points->measure);
+    const double lambda = s->points->lambda;
+    submodi_increment from = {.value = 0};
+    if (form.type == SUBMOD_MEASURE_CUSTOM && !has_batch(s->points)) {
+        TRY(submodi_increment_at(s->points, v->begin, &from));
+    }
+    place w = {{v->begin[0], v->begin[1]},
+               {submodi_pixels_before(&list[0], v->begin[0]),
+                submodi_pixels_before(&list[1], v->begin[1])},
+               from.value};
+    for (size_t k = submodi_level_rank(v), end = k + submodi_level_size(v); k < end; k++) {
         offer fg = {0, 0};
         offer bg = {0, 0};
-        bool fg_left = w.at[1] < p->end[1];
-        bool bg_left = w.at[0] < p->end[0];
+        bool fg_left = w.at[1] < v->end[1];
+        bool bg_left = w.at[0] < v->end[0];
         if (fg_left) {
             fg = offer_of(s, form, &w, 1);
         }
@@ -163,7 +137,7 @@ static bool go_greedily(solver *s, const part *p, submodi_form form, double valu
             bg = offer_of(s, form, &w, 0);
         }
         if (!isfinite(fg.value) || !isfinite(bg.value)) {
-            return false;
+            return submodi_fail(SUBMOD_ECALLBACK, "the measure gave NaN or Inf; it must be finite");
         }
         int label = !bg_left || (fg_left && lambda * list[1].value[w.at[1]] - fg.gain >=
                                                 lambda * list[0].value[w.at[0]] - bg.gain);
@@ -173,22 +147,20 @@ static bool go_greedily(solver *s, const part *p, submodi_form form, double valu
         w.pixels[label] += submodi_pixels_of(&list[label], point);
         w.value = label ? fg.value : bg.value;
     }
-    return true;
+    return SUBMOD_OK;
 }
 
 /* Computes the gains along the path, by values of F at BATCH corners at a time. */
-static submod_status weigh_path(solver *s, const part *p)
+static submod_status weigh_path(solver *s, const submodi_level *v)
 {
-    const submodi_point_list *list = s->l->list;
-    double A[BATCH];
-    double B[BATCH];
-    double F[BATCH];
+    const submodi_point_list *list = s->points->list;
+    double A[BATCH], B[BATCH], F[BATCH];
     submodi_increment from;
-    size_t at[2] = {p->begin[0], p->begin[1]};
-    size_t end = rank_of(p) + size_of(p);
+    size_t at[2] = {v->begin[0], v->begin[1]};
+    size_t end = submodi_level_rank(v) + submodi_level_size(v);
     double before = 0;
-    TRY(increment_at(s->l, p->begin, &from));
-    for (size_t k = rank_of(p), count; k < end; k += count) {
+    TRY(submodi_increment_at(s->points, v->begin, &from));
+    for (size_t k = submodi_level_rank(v), count; k < end; k += count) {
         size_t first[2] = {at[0], at[1]};
         count = end - k < BATCH ? end - k : BATCH;
         for (size_t i = 0; i < count; i++) {
@@ -207,64 +179,26 @@ static submod_status weigh_path(solver *s, const part *p)
     return SUBMOD_OK;
 }
 
-/* Finds a path through a part and the gains along it. */
-static submod_status find_path(solver *s, const part *p)
-{
-    submodi_form form = submodi_form_of(s->l->measure);
-    submodi_increment from = {.value = 0};
-    s->l->work += size_of(p);
-    if (form.type == SUBMOD_MEASURE_CUSTOM && !has_batch(s->l)) {
-        TRY(increment_at(s->l, p->begin, &from));
-    }
-    if (!go_greedily(s, p, form, from.value)) {
-        return submodi_fail(SUBMOD_ECALLBACK, "the measure gave NaN or Inf; it must be finite");
-    }
-    return has_batch(s->l) ? weigh_path(s, p) : SUBMOD_OK;
-}
-
 /* ---- checks ---- */
 
-/* Fills *v: the part as one level. */
-static submod_status pool_part(const solver *s, const part *p, submodi_level *v)
-{
-    const submodi_levels *l = s->l;
-    submodi_increment from;
-    double sum = 0;
-    double pixels[2];
-    *v = (submodi_level){.begin = {p->begin[0], p->begin[1]}, .end = {p->end[0], p->end[1]}};
-    double ref = submodi_level_ref(l, v);
-    for (int k = 0; k < 2; k++) {
-        submodi_compensated_sum of_label = {0, 0};
-        for (size_t i = p->begin[k]; i < p->end[k]; i++) {
-            double x = l->list[k].value[i] - ref;
-            of_label = submodi_compensated_add(of_label, submodi_pixels_of(&l->list[k], i) * x);
-        }
-        sum += of_label.hi + of_label.lo;
-        pixels[k] = submodi_pixels_in(&l->list[k], p->begin[k], p->end[k]);
-    }
-    TRY(increment_at(l, p->begin, &from));
-    TRY(submodi_increment_by(&from, pixels[1], pixels[0], &v->gain));
-    v->offset = (v->gain - l->lambda * sum) / (pixels[0] + pixels[1]);
-    v->gain /= pixels[0] + pixels[1];
-    return SUBMOD_OK;
-}
-
-/* Finds the lowest corner of the part in F - s, s = offset + lambda (x - ref), unless it is one of
- * both ends. */
-static submod_status find_corner(solver *s, const part *p, double ref, double offset,
+/* Finds the lowest corner among the points of v in F - s, s = offset + lambda (x - ref). *inside:
+ * whether it is neither of both ends. If there is none inside for v's own offset, v is one level.
+ */
+static submod_status find_corner(solver *s, const submodi_level *v, double offset,
                                  submodi_lattice_point *found, bool *inside)
 {
-    const submodi_levels *l = s->l;
+    const submodi_points *p = s->points;
+    const double ref = submodi_level_ref(p, v);
     submodi_prefix_sums prefix[2];
     submodi_increment from;
     for (int k = 0; k < 2; k++) {
-        const submodi_point_list *list = &l->list[k];
+        const submodi_point_list *list = &p->list[k];
         submodi_compensated_sum sum = {0, 0};
-        const size_t begin = p->begin[k];
-        const size_t count = p->end[k] - begin;
+        const size_t begin = v->begin[k];
+        const size_t count = v->end[k] - begin;
         s->sum[k][0] = 0;
         for (size_t i = 0; i < count; i++) {
-            double share = offset + l->lambda * (list->value[begin + i] - ref);
+            double share = offset + p->lambda * (list->value[begin + i] - ref);
             sum = submodi_compensated_add(sum, submodi_pixels_of(list, begin + i) * share);
             s->sum[k][i + 1] = sum.hi + sum.lo;
         }
@@ -273,13 +207,17 @@ static submod_status find_corner(solver *s, const part *p, double ref, double of
                                           .first = (double)begin,
                                           .sum = s->sum[k]};
     }
-    TRY(increment_at(l, p->begin, &from));
-    TRY(submodi_monge_minimum(&from, &prefix[1], &prefix[0], 0, found, &s->l->work, s->work));
-    *inside = found->fg + found->bg > 0 && found->fg + found->bg < size_of(p);
+    TRY(submodi_increment_at(p, v->begin, &from));
+    TRY(submodi_monge_minimum(&from, &prefix[1], &prefix[0], 0, found, &s->points->work, s->work));
+    *inside = found->fg + found->bg > 0 && found->fg + found->bg < submodi_level_size(v);
     return SUBMOD_OK;
 }
 
-/* ---- refining ---- */
+/* ---- refining ----
+ *
+ * The gains along the path are a base, and so is s = lambda (x - level) where a check passed.
+ * Wherever every lambda x - base before a place is larger than every one after it, the place is a
+ * level set. */
 
 /* Adds entries of the path from rank `begin` on to the last segment, or to a new one. low, high:
  * the range of lambda x - base among them. */
@@ -295,92 +233,106 @@ static void add_segment(solver *s, size_t begin, double low, double high)
     s->segment[s->segments++] = last;
 }
 
-/* Checks a pool, part q of the path: whether it is one level. */
-static submod_status check_pool(solver *s, const part *q, submodi_level *v, bool *failed)
+/* Opens the segments of a part that are no level yet. */
+static void open_segments(solver *s, const part *p, enum step step)
 {
-    submodi_lattice_point corner;
-    TRY(pool_part(s, q, v));
-    if (q->begin[0] == q->end[0] || q->begin[1] == q->end[1]) {
-        return SUBMOD_OK;
+    bool batch = has_batch(s->points);
+    size_t end = submodi_level_rank(&p->v) + submodi_level_size(&p->v);
+    size_t at[2] = {p->v.begin[0], p->v.begin[1]};
+    for (size_t i = 0; i < s->segments; i++) {
+        const segment *g = &s->segment[i];
+        part q = {.low = g->low, .high = g->high};
+        q.v = cut_out(s, g->begin, i + 1 < s->segments ? g[1].begin : end, at);
+        if (submodi_level_size(&s->points->level[g->begin]) != submodi_level_size(&q.v)) {
+            open_part(s, q, batch && !is_lopsided(&p->v, &q.v) ? PATH : step);
+        }
     }
-    return find_corner(s, q, submodi_level_ref(s->l, v), v->offset, &corner, failed);
 }
 
-/* Adds a pool as a segment, if `check` after a check. The level at its rank is complete if it
- * passed, else empty. */
-static submod_status add_pool(solver *s, const part *q, const submodi_pool *pool, bool check)
+/* Finds a path through a part, and single points that are levels. */
+static submod_status follow(solver *s, const part *p)
 {
-    const submodi_levels *l = s->l;
-    submodi_level *v = &s->at_rank[rank_of(q)];
-    bool failed = !check && size_of(q) > 1;
-    if (!check || size_of(q) == 1) {
-        *v = (submodi_level){.offset = pool->g,
-                             .gain = pool->g,
-                             .begin = {q->begin[0], q->begin[1]},
-                             .end = {q->end[0], q->end[1]}};
-    } else {
-        TRY(check_pool(s, q, v, &failed));
+    const submodi_points *points = s->points;
+    TRY(choose_path(s, &p->v));
+    if (has_batch(points)) {
+        TRY(weigh_path(s, &p->v));
     }
-    double low = l->lambda * submodi_level_ref(l, v) - v->offset;
-    double high = low;
-    for (int k = 0; failed && k < 2; k++) {
-        for (size_t i = q->begin[k]; i < q->end[k]; i++) {
-            double key = l->lambda * l->list[k].value[i] - s->gain[k][i];
-            low = fmin(low, key);
-            high = fmax(high, key);
-        }
-        v->end[0] = v->begin[0];
-        v->end[1] = v->begin[1];
+    s->points->work += submodi_level_size(&p->v);
+    s->segments = 0;
+    size_t end = submodi_level_rank(&p->v) + submodi_level_size(&p->v);
+    size_t at[2] = {p->v.begin[0], p->v.begin[1]};
+    for (size_t k = submodi_level_rank(&p->v); k < end; k++) {
+        int label = s->label[k];
+        double gain = s->gain[label][at[label]];
+        double key = points->lambda * points->list[label].value[at[label]] - gain;
+        submodi_level *v = &points->level[k];
+        *v = (submodi_level){gain, gain, {(uint32_t)at[0], (uint32_t)at[1]}, {0, 0}};
+        at[label]++;
+        v->end[0] = (uint32_t)at[0];
+        v->end[1] = (uint32_t)at[1];
+        add_segment(s, k, key, key);
     }
-    add_segment(s, rank_of(q), low, high);
+    open_segments(s, p, REFINE);
     return SUBMOD_OK;
 }
 
-/* Isotonic regression along the path of a part. Returns the number of pools. */
-static size_t regress(solver *s, const part *p)
+/* Checks the points v of a pool and adds them as a segment. The level at their rank is complete if
+ * the check passed, else empty. */
+static submod_status add_pool(solver *s, submodi_level v, const submodi_pool *pool)
 {
-    const submodi_levels *l = s->l;
-    size_t at[2] = {p->begin[0], p->begin[1]};
+    const submodi_points *p = s->points;
+    submodi_lattice_point corner;
+    bool failed = false;
+    v.offset = v.gain = pool->g; /* right for one point */
+    if (submodi_level_size(&v) > 1) {
+        TRY(submodi_pool_points(p, &v));
+    }
+    if (v.begin[0] < v.end[0] && v.begin[1] < v.end[1]) { /* points of one label always pass */
+        TRY(find_corner(s, &v, v.offset, &corner, &failed));
+    }
+    double low = p->lambda * submodi_level_ref(p, &v) - v.offset;
+    double high = low;
+    for (int k = 0; failed && k < 2; k++) {
+        for (size_t i = v.begin[k]; i < v.end[k]; i++) {
+            double key = p->lambda * p->list[k].value[i] - s->gain[k][i];
+            low = fmin(low, key);
+            high = fmax(high, key);
+        }
+        v.end[k] = v.begin[k];
+    }
+    p->level[pool->begin] = v;
+    add_segment(s, pool->begin, low, high);
+    return SUBMOD_OK;
+}
+
+/* Regresses along the path of a part. Returns the number of pools. */
+static size_t regress(solver *s, const submodi_level *v)
+{
+    const submodi_points *p = s->points;
+    size_t at[2] = {v->begin[0], v->begin[1]};
     size_t count = 0;
-    for (size_t k = rank_of(p), end = k + size_of(p); k < end; k++) {
+    for (size_t k = submodi_level_rank(v), end = k + submodi_level_size(v); k < end; k++) {
         int label = s->label[k];
         size_t i = at[label]++;
-        submodi_pool last = {k, l->list[label].value[i], s->gain[label][i],
-                             submodi_pixels_of(&l->list[label], i)};
-        count = submodi_pool_add(s->pools, count, last, l->lambda);
+        submodi_pool last = {k, p->list[label].value[i], s->gain[label][i],
+                             submodi_pixels_of(&p->list[label], i)};
+        count = submodi_pool_add(s->pools, count, last, p->lambda);
     }
     return count;
 }
 
-/* A measure with a values callback goes on finding paths (PATH) while these cut the part, and
- * checks only then (REFINE); others do both at once. */
+/* Regresses along the path of a part, and checks the pools. */
 static submod_status refine(solver *s, const part *p)
 {
-    bool batch = has_batch(s->l);
-    if (p->step == PATH || !batch) {
-        TRY(find_path(s, p));
-    }
-    size_t count = regress(s, p);
-    size_t end = rank_of(p) + size_of(p);
-    size_t at[2] = {p->begin[0], p->begin[1]};
+    size_t count = regress(s, &p->v);
+    size_t end = submodi_level_rank(&p->v) + submodi_level_size(&p->v);
+    size_t at[2] = {p->v.begin[0], p->v.begin[1]};
     s->segments = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t to = i + 1 < count ? s->pools[i + 1].begin : end;
-        part q = cut_out(s, s->pools[i].begin, to, at);
-        TRY(add_pool(s, &q, &s->pools[i], p->step == REFINE));
+        const submodi_pool *pool = &s->pools[i];
+        TRY(add_pool(s, cut_out(s, pool->begin, i + 1 < count ? pool[1].begin : end, at), pool));
     }
-    at[0] = p->begin[0];
-    at[1] = p->begin[1];
-    for (size_t i = 0; i < s->segments; i++) {
-        const segment *g = &s->segment[i];
-        part q = cut_out(s, g->begin, i + 1 < s->segments ? g[1].begin : end, at);
-        if (submodi_level_size(&s->at_rank[g->begin]) != size_of(&q)) {
-            q.low = g->low;
-            q.high = g->high;
-            int next = p->step == PATH ? REFINE : SPLIT;
-            open_part(s, q, batch && !is_lopsided(p, &q) ? PATH : next);
-        }
-    }
+    open_segments(s, p, SPLIT);
     return SUBMOD_OK;
 }
 
@@ -402,51 +354,44 @@ static double from_order(int64_t order)
     return x;
 }
 
-/* Cuts the part at a corner; v: each side as one level. *falls: whether the level falls there, as
+/* Cuts v at a corner into two sides, each as one level. *falls: whether the level falls there, as
  * it must: else rounding has made the corner, or F is not submodular. */
-static submod_status cut_at(const solver *s, const part *p, const submodi_lattice_point *c,
-                            part side[2], submodi_level v[2], bool *falls)
+static submod_status cut_at(const submodi_points *p, const submodi_level *v,
+                            const submodi_lattice_point *corner, submodi_level side[2], bool *falls)
 {
-    const submodi_levels *l = s->l;
-    side[0] = side[1] = *p;
-    side[0].end[0] = side[1].begin[0] = p->begin[0] + (uint32_t)c->bg;
-    side[0].end[1] = side[1].begin[1] = p->begin[1] + (uint32_t)c->fg;
-    TRY(pool_part(s, &side[0], &v[0]));
-    TRY(pool_part(s, &side[1], &v[1]));
-    *falls = l->lambda * (submodi_level_ref(l, &v[0]) - submodi_level_ref(l, &v[1])) >
-             v[0].offset - v[1].offset;
+    side[0] = side[1] = *v;
+    side[0].end[0] = side[1].begin[0] = v->begin[0] + (uint32_t)corner->bg;
+    side[0].end[1] = side[1].begin[1] = v->begin[1] + (uint32_t)corner->fg;
+    TRY(submodi_pool_points(p, &side[0]));
+    TRY(submodi_pool_points(p, &side[1]));
+    *falls = p->lambda * (submodi_level_ref(p, &side[0]) - submodi_level_ref(p, &side[1])) >
+             side[0].offset - side[1].offset;
     return SUBMOD_OK;
-}
-
-static int first_step(const solver *s)
-{
-    return has_batch(s->l) ? PATH : REFINE;
 }
 
 /* Splits a part at its mean level, or (HALVE) in the middle of the range of its levels. */
 static submod_status split(solver *s, part *p)
 {
-    const double lambda = s->l->lambda;
-    submodi_level whole;
-    submodi_level v[2];
+    submodi_points *points = s->points;
+    submodi_level *v = &p->v;
+    submodi_level side[2];
     submodi_lattice_point corner;
-    part side[2];
-    bool inside;
-    TRY(pool_part(s, p, &whole));
-    double ref = submodi_level_ref(s->l, &whole);
-    double level = lambda * ref - whole.offset;
-    double offset = whole.offset;
+    bool falls;
+    TRY(submodi_pool_points(points, v));
+    double top = points->lambda * submodi_level_ref(points, v);
+    double level = top - v->offset;
+    double offset = v->offset;
     if (p->step == HALVE) {
         level = from_order(to_order(p->low) / 2 + to_order(p->high) / 2);
-        offset = lambda * ref - level;
+        offset = top - level;
     }
-    TRY(find_corner(s, p, ref, offset, &corner, &inside));
-    bool falls = false;
+    TRY(find_corner(s, v, offset, &corner, &falls));
+    bool inside = falls;
     if (inside) {
-        TRY(cut_at(s, p, &corner, side, v, &falls));
+        TRY(cut_at(points, v, &corner, side, &falls));
     }
     if (!falls && p->step == SPLIT) {
-        s->at_rank[rank_of(p)] = whole;
+        points->level[submodi_level_rank(v)] = *v;
         return SUBMOD_OK;
     }
     if (!falls) {
@@ -456,14 +401,15 @@ static submod_status split(solver *s, part *p)
         open_part(s, *p, SPLIT);
         return SUBMOD_OK;
     }
-    side[0].low = fmax(p->low, level);
-    side[1].high = fmin(p->high, level);
-    int larger = p->step == SPLIT ? HALVE : SPLIT;
+    enum step larger = p->step == SPLIT ? HALVE : SPLIT;
     for (int i = 0; i < 2; i++) {
-        if (size_of(&side[i]) > 1) {
-            open_part(s, side[i], is_lopsided(p, &side[i]) ? larger : first_step(s));
+        part q = {.v = side[i],
+                  .low = i ? p->low : fmax(p->low, level),
+                  .high = i ? fmin(p->high, level) : p->high};
+        if (submodi_level_size(&q.v) > 1) {
+            open_part(s, q, is_lopsided(v, &q.v) ? larger : PATH);
         } else {
-            s->at_rank[rank_of(&side[i])] = v[i];
+            points->level[submodi_level_rank(&q.v)] = q.v;
         }
     }
     return SUBMOD_OK;
@@ -471,41 +417,36 @@ static submod_status split(solver *s, part *p)
 
 /* ---- all of it ---- */
 
-static submod_status take_arrays(solver *s)
+static submod_status start(solver *s)
 {
-    size_t n = s->l->list[0].count + s->l->list[1].count;
+    size_t n = 0;
     submod_work *w = s->work;
     for (int k = 0; k < 2; k++) {
-        size_t count = s->l->list[k].count;
+        size_t count = s->points->list[k].count;
+        n += count;
         s->gain[k] = submodi_work_alloc(w, count, sizeof *s->gain[k]);
         s->sum[k] = submodi_work_alloc(w, count + 1, sizeof *s->sum[k]);
+        TRY(submodi_work_status(w));
+        memset(s->gain[k], 0, count * sizeof *s->gain[k]);
     }
     s->label = submodi_work_alloc(w, n, sizeof *s->label);
     s->pools = submodi_work_alloc(w, n, sizeof *s->pools);
     s->segment = submodi_work_alloc(w, n, sizeof *s->segment);
     s->open = submodi_work_alloc(w, n / 2 + 2, sizeof *s->open);
     s->next = submodi_work_alloc(w, n / 2 + 2, sizeof *s->next);
-    s->at_rank = s->l->level;
-    return submodi_work_status(w);
-}
-
-/* The search of a check has at most n / 2 rows, and tables of its own. */
-size_t submodi_counts_levels_bytes(size_t n)
-{
-    size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, submodi_times(2, n) + 2, sizeof(double)) &&
-                submodi_add_size(&bytes, n, 1 + sizeof(submodi_pool) + sizeof(segment)) &&
-                submodi_add_size(&bytes, n + 4, sizeof(part)) &&
-                submodi_add_size(&bytes, 1, submodi_monge_bytes(n)) &&
-                submodi_add_size(&bytes, 16, SUBMODI_ALIGN);
-    return good ? bytes : SIZE_MAX;
+    TRY(submodi_work_status(w));
+    s->opens = 1;
+    s->open[0] =
+        (part){.v.end = {(uint32_t)s->points->list[0].count, (uint32_t)s->points->list[1].count}};
+    return SUBMOD_OK;
 }
 
 static submod_status sweep(solver *s)
 {
     s->nexts = 0;
     for (size_t i = 0; i < s->opens; i++) {
-        TRY(s->open[i].step <= REFINE ? refine(s, &s->open[i]) : split(s, &s->open[i]));
+        part *p = &s->open[i];
+        TRY(p->step == PATH ? follow(s, p) : p->step == REFINE ? refine(s, p) : split(s, p));
     }
     part *open = s->open;
     s->open = s->next;
@@ -514,29 +455,18 @@ static submod_status sweep(solver *s)
     return SUBMOD_OK;
 }
 
-/* Moves the levels from the ranks where they begin to the front. */
-static void compact(submodi_levels *l)
+submod_status submodi_counts_levels(submodi_points *p, submod_work *work)
 {
-    size_t n = l->list[0].count + l->list[1].count;
-    for (size_t rank = 0; rank < n; l->count++) {
-        submodi_level v = l->level[rank];
-        l->level[l->count] = v;
-        rank += submodi_level_size(&v);
-    }
-}
-
-submod_status submodi_counts_levels(submodi_levels *l, submod_work *work)
-{
-    solver s = {.l = l, .work = work, .opens = 1};
-    TRY(take_arrays(&s));
-    for (int k = 0; k < 2; k++) {
-        memset(s.gain[k], 0, l->list[k].count * sizeof *s.gain[k]);
-    }
-    s.open[0] = (part){.step = first_step(&s),
-                       .end = {(uint32_t)l->list[0].count, (uint32_t)l->list[1].count}};
+    size_t n = p->list[0].count + p->list[1].count;
+    solver s = {.points = p, .work = work};
+    TRY(start(&s));
     while (s.opens) {
         TRY(sweep(&s));
     }
-    compact(l);
+    for (size_t rank = 0; rank < n; p->count++) { /* moves the levels to the front */
+        submodi_level v = p->level[rank];
+        p->level[p->count] = v;
+        rank += submodi_level_size(&v);
+    }
     return SUBMOD_OK;
 }

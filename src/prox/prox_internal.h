@@ -1,5 +1,5 @@
 /* What the proximal methods share: their problem, the table of methods, the objectives of a result,
- * and Algorithm 2. */
+ * isotonic regression and Algorithm 2. */
 #ifndef SUBMODI_PROX_INTERNAL_H
 #define SUBMODI_PROX_INTERNAL_H
 
@@ -63,8 +63,7 @@ submodi_prox_can submodi_can_closed_form, submodi_can_cardinality, submodi_can_o
     submodi_can_sum, submodi_can_cut, submodi_can_decompose, submodi_can_any;
 submodi_prox_solve submodi_prox_closed_form, submodi_prox_cardinality, submodi_prox_own,
     submodi_prox_counts, submodi_prox_chain, submodi_prox_sum, submodi_prox_cut,
-    submodi_prox_decompose, submodi_prox_min_norm, submodi_prox_algorithm2,
-    submodi_prox_algorithm2_loop, submodi_prox_algorithm2_printed;
+    submodi_prox_decompose, submodi_prox_min_norm, submodi_prox_algorithm2;
 
 /* Whether the parts of a sum make it easier than the whole; false also when memory runs out. */
 submodi_prox_can submodi_sum_is_easier;
@@ -123,20 +122,47 @@ static inline void submodi_compose_with_hinge(double x, double lambda, double *u
     *u = *u > least ? *u : least;
 }
 
-/* ---- Algorithm 2 on sorted entries ---- */
+/* ---- isotonic regression (isotonic.c) ---- */
 
-/* Entries in falling order, and g, the gains of F along it. */
-typedef struct submodi_algorithm2 {
-    submod_prox_method method; /* one of the SUBMOD_PROX_ALGORITHM_2 */
-    size_t n;
-    double lambda;
-    bool hinge;
-    size_t max_iterations; /* 0 means 100000 */
-    double deadline;       /* submodi_deadline */
-    double *v;             /* in: v0; out: what the algorithm returns */
-    double *g;             /* in: the gains; out: lambda (v0 - v), which does not cancel */
-    size_t iterations;     /* out: edges passed; of ALGORITHM_2 the distinct entries of v */
-} submodi_algorithm2;
+/* A block of entries that share one value: the mean of x - g / lambda over it. */
+typedef struct submodi_pool {
+    size_t begin; /* the block ends where the next one begins */
+    double x, g;  /* means */
+    double weight;
+} submodi_pool;
+
+/* Adds an entry to a list of blocks: merges it with those before it that do not lie above it.
+ * Returns the new number of blocks. Compares mean x - mean g / lambda, times lambda, so that a
+ * small g still decides between equal x. */
+static inline size_t submodi_pool_add(submodi_pool *pools, size_t count, submodi_pool last,
+                                      double lambda)
+{
+    for (; count; count--) {
+        const submodi_pool *before = &pools[count - 1];
+        if (!(lambda * (before->x - last.x) <= before->g - last.g)) {
+            break;
+        }
+        double share = before->weight / (before->weight + last.weight);
+        last.x += share * (before->x - last.x);
+        last.g += share * (before->g - last.g);
+        last.weight += before->weight;
+        last.begin = before->begin;
+    }
+    pools[count] = last;
+    return count + 1;
+}
+
+/* Finds the best falling sequence: minimises the sum of g_i u_i + lambda/2 (u_i - x_i)^2 subject to
+ * u_0 >= u_1 >= .. >= u_n-1; s = lambda (x - u). pools: scratch memory for n. u may be x, s may be
+ * g. O(n). */
+void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
+                      submodi_pool *pools, double *u, double *s);
+
+/* Returns the value u of a block of k entries with the mean g, and writes s = lambda (x - u),
+ * computed with x relative to its first entry, so that it does not cancel for large lambda. */
+double submodi_block_level(size_t k, const double *x, double g, double lambda, double *s);
+
+/* ---- Algorithm 2 ---- */
 
 static inline bool submodi_is_algorithm2(submod_prox_method method)
 {
@@ -144,9 +170,10 @@ static inline bool submodi_is_algorithm2(submod_prox_method method)
            method == SUBMOD_PROX_ALGORITHM_2_PRINTED;
 }
 
-/* Runs it on the elements of fn at x: u and d = lambda (x - u), by element. Returns SUBMOD_MAXITER,
- * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED with the u reached. */
-submod_status submodi_algorithm2_of(const submod_fn *fn, const double *x, submodi_algorithm2 *a,
-                                    double *u, double *d, submod_work *work);
+/* Runs the method of p->settings: u, d = lambda (x - u), which does not cancel, and
+ * info->iterations, the edges passed; of ALGORITHM_2 the distinct entries of u. Returns
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT or SUBMOD_CANCELLED with the u reached. */
+submod_status submodi_algorithm2(const submodi_prox_problem *p, double deadline, double *u,
+                                 double *d, submod_prox_info *info, submod_work *work);
 
 #endif

@@ -1,30 +1,13 @@
-/* The levels of the prox of the Jaccard extension: one isotonic regression over the background. At
- * more length: docs/mathematics.md, sections 6 and 7.
+/* The levels of the prox of the Jaccard extension: one isotonic regression over the background,
+ * because for b background pixels a foreground pixel belongs to {u > alpha} iff x > alpha + t_b,
+ * t_b = 1 / (lambda (P + b)); docs/mathematics.md, section 7, has the proof. A level that begins
+ * after j0 and ends after j1 background pixels, with the foreground [k0, k1), has
  *
- * There are P pixels of foreground; A holds a of them and b pixels of the background:
- *
- *     F(A) = b / (P + b) + a / (P + b).
- *
- * {u > alpha} minimises F(A) - lambda sum over A of (x - alpha). For fixed b a foreground pixel
- * belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)). So foreground pixels do not
- * depend on each other and can be eliminated. What is left depends on b alone:
- *
- *     C(b) = b / (P + b) - lambda sum_{j < b} (x_j - alpha)
- *            - lambda sum_fg max(x_i - alpha - t_b, 0),
- *
- * x_j the background in descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with
- * alpha: because t_j > t_j+1, each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0)
- * does. So the u_j of the background minimise sum_j Q_j(u_j) subject to u_0 >= u_1 >= .., Q_j
- * convex with Q_j' = D_j. Pooling adjacent violators solves this exactly.
- *
- * A level [j0, j1) telescopes. With all of it and the foreground [k0, k1) at one level,
- *
- *     alpha = mean of their x - (F after - F before) / (lambda * pixels),
+ *     alpha = mean of its x - (F after - F before) / (lambda * pixels),
  *     k0 = #{x_i > alpha + t_j0},  k1 = #{x_i > alpha + t_j1}.
  *
  * alpha is the root of a rising piecewise linear function with breakpoints x_i - t_j0 and
- * x_i - t_j1. Newton steps find its piece, usually at once; else a search by halves does. At most 2
- * roots per background pixel are searched for. */
+ * x_i - t_j1. At most 2 roots per background pixel are searched for. */
 #include "base/internal.h"
 #include "base/sums.h"
 #include "prox/points.h"
@@ -33,7 +16,7 @@
 enum { PATIENCE = 4 };
 
 typedef struct solver {
-    submodi_levels *l;
+    submodi_points *l;
     const submodi_point_list *bg, *fg;
     double P;
     double per_lambda;               /* 1 / lambda */
@@ -197,7 +180,7 @@ static double find_root(const solver *s, submodi_level *level)
  * registers. *before: u of the last level. Returns the first point that is left. */
 static size_t push_singles(const solver *s, size_t first, double *before)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     const double *bg = s->bg->value;
     const double *fg = s->fg->value;
     const size_t count = s->fg->count;
@@ -238,7 +221,7 @@ static size_t push_singles(const solver *s, size_t first, double *before)
  * it, because the two are then pooled. */
 static double push(const solver *s, size_t first, size_t end, double before)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     uint32_t near = l->count ? l->level[l->count - 1].end[1] : 0;
     submodi_level *level = &l->level[l->count++];
     *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
@@ -277,7 +260,7 @@ static double u_before_last(const solver *s)
 
 static void find_levels(const solver *s)
 {
-    submodi_levels *l = s->l;
+    submodi_points *l = s->l;
     double before = INFINITY; /* u of the level before */
     for (size_t first = 0; first < s->bg->count;) {
         first = push_singles(s, first, &before);
@@ -295,26 +278,7 @@ static void find_levels(const solver *s)
     }
 }
 
-/* Computes gain and offset of a level of several points. Adds up the foreground again without
- * prefix sums, so that s is right even where lambda is so large that x and u agree in all digits.
- */
-static void finish(const solver *s, submodi_level *v)
-{
-    double a = submodi_pixels_before(s->fg, v->begin[1]);
-    double fg = submodi_pixels_before(s->fg, v->end[1]) - a;
-    double b = submodi_pixels_before(s->bg, v->begin[0]);
-    double bg = submodi_pixels_before(s->bg, v->end[0]) - b;
-    double U = s->P + b;
-    double ref = s->bg->value[v->begin[0]];
-    double sum = v->offset;
-    for (size_t k = v->begin[1]; k < v->end[1]; k++) {
-        sum += submodi_pixels_of(s->fg, k) * (s->fg->value[k] - ref);
-    }
-    v->gain = (U == 0 ? 1 : ((s->P - a) * bg + fg * U) / (U * (U + bg))) / (bg + fg);
-    v->offset = v->gain - s->l->lambda * sum / (bg + fg);
-}
-
-submod_status submodi_jaccard_levels(submodi_levels *l, submod_work *work)
+submod_status submodi_jaccard_levels(submodi_points *l, submod_work *work)
 {
     solver s = {.l = l,
                 .bg = &l->list[0],
@@ -329,7 +293,7 @@ submod_status submodi_jaccard_levels(submodi_levels *l, submod_work *work)
 #pragma omp parallel for num_threads(submodi_threads_for(l->count))
     for (size_t k = 0; k < l->count; k++) {
         if (l->level[k].gain == 0) {
-            finish(&s, &l->level[k]);
+            (void)submodi_pool_points(l, &l->level[k]); /* Jaccard does not fail */
         }
     }
     return SUBMOD_OK;

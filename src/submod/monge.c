@@ -189,14 +189,6 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
     return status;
 }
 
-size_t submodi_monge_bytes(size_t n)
-{
-    size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, n + 1, sizeof(double)) &&
-                submodi_add_size(&bytes, n + 1, sizeof(uint32_t));
-    return good ? bytes : SIZE_MAX;
-}
-
 /* ---- minimisers of set functions ----
  *
  * With the rest of a minimiser A fixed, its elements of one label add a concave function of their

@@ -35,9 +35,6 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
                                     submodi_lattice_point *found, uint64_t *evaluations,
                                     submod_work *work);
 
-/* Returns the scratch memory that it takes for n elements of both labels together. */
-size_t submodi_monge_bytes(size_t n);
-
 /* A function of the weights of both labels, and the minor less z that is minimised. */
 typedef struct submodi_prefix_search {
     /* Chooses how many elements with weights the smallest or the largest minimiser holds: the first
