@@ -37,7 +37,7 @@ static inline unsigned submodi_bit_length(uint64_t v)
 }
 
 /* Sorts x[0 .. n-1], free of NaN, 1 <= n <= 2^31 - 1; -0 equals 0. The records live in work.
- * The only failure is SUBMOD_ENOMEM, without an error message. */
+ * SUBMOD_ENOMEM. */
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
                                submodi_sorted *sorted);
 
