@@ -60,7 +60,6 @@ typedef uint32_t submodi_digit_counts[SUBMODI_DIGIT_COUNTS]; /* 16 KiB, half of 
 
 enum { SUBMODI_INSERTION_BELOW = 48 }; /* insertion sort for fewer records */
 
-void submodi_insertion_sort(uint64_t *record, size_t n);
 uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
                                unsigned bits, submodi_digit_counts *count, int threads);
 
