@@ -39,7 +39,7 @@ typedef struct submodi_reproducible_sum {
 } submodi_reproducible_sum;
 
 /* Returns a power of two above x > 0, the largest one if there is none; 0 for x = 0. */
-static inline double submodi_sum_power_above(double x)
+static inline double submodi_power_above(double x)
 {
     int exponent = 1022;
     if (x < 0x1p1021) {
@@ -53,8 +53,8 @@ static inline double submodi_sum_power_above(double x)
  * off by at most count * 2^-104 coarse, and coarse <= 4 * most. */
 static inline submodi_sum_grid submodi_sum_grid_for(double most, double count)
 {
-    double coarse = 2 * submodi_sum_power_above(most);
-    return (submodi_sum_grid){coarse, coarse * 0x1p-52 * submodi_sum_power_above(count)};
+    double coarse = 2 * submodi_power_above(most);
+    return (submodi_sum_grid){coarse, coarse * 0x1p-52 * submodi_power_above(count)};
 }
 
 static inline double submodi_sum_round(double x, double rounder)
