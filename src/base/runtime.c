@@ -159,7 +159,7 @@ static atomic_int chosen_isa = -1; /* not yet */
 
 void submodi_isa_choose(const char *bound)
 {
-    int chosen = largest_isa();
+    int chosen = (int)largest_isa();
     for (int i = 0; bound && i < chosen; i++) {
         chosen = strcmp(bound, isa_names[i]) == 0 ? i : chosen;
     }
