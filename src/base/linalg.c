@@ -95,17 +95,12 @@ static const double factor_from = 80, solve_row_from = 256, solve_from = 100, gr
                     matvec_from = 128, matvec_to = 65536;
 static const double threads_from = 1e6; /* less work is not worth a second thread */
 
-bool submodi_blas_in_use(void)
-{
-    return !atomic_load_explicit(&loops_only, memory_order_relaxed);
-}
-
 /* Returns whether OpenBLAS is to do it: the problem is large enough, and its sizes are ints. Then
  * sets its number of threads, of which it has one for the process: 1 for little work and within a
  * parallel region. *before is what end_blas restores. */
 static bool begin_blas(double multiplications, double from, size_t longest, int *before)
 {
-    if (multiplications < from || longest > INT_MAX || !submodi_blas_in_use()) {
+    if (multiplications < from || longest > INT_MAX || atomic_load(&loops_only)) {
         return false;
     }
     int threads = multiplications < threads_from ? 1 : submod_get_num_threads();
@@ -124,11 +119,6 @@ static void end_blas(int before)
     if (openblas_get_num_threads() != before) {
         openblas_set_num_threads(before);
     }
-}
-#else
-bool submodi_blas_in_use(void)
-{
-    return false;
 }
 #endif
 

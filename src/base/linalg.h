@@ -24,9 +24,7 @@ void submodi_subtract_gram(double *c, const double *a, size_t n, size_t k, size_
 /* Computes y = A x for a dense m x n matrix. */
 void submodi_matvec(const double *a, size_t m, size_t n, const double *x, double *y);
 
-/* Whether large problems go to OpenBLAS. For tests: false switches to the loops, until it is
- * switched back. */
-bool submodi_blas_in_use(void);
+/* For tests: false makes large problems go to the loops, too, until it is switched back. */
 void submodi_blas_use(bool use);
 
 #endif

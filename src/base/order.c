@@ -469,9 +469,7 @@ static submod_status argsort(const double *x, size_t n, int32_t *order, submod_w
     TRY(submodi_check_given("order", order));
     TRY(submodi_check_finite("x", x, n));
     indices to = {.order = order};
-    if (submodi_sort_f64(x, n, w, &to.sorted) != SUBMOD_OK) {
-        return submodi_out_of_memory();
-    }
+    TRY(submodi_sort_f64(x, n, w, &to.sorted));
     submodi_run_parts((size_t)submodi_threads_for(n), n, write_indices, &to);
     return SUBMOD_OK;
 }

@@ -136,7 +136,6 @@ submod_status submodi_stop(double deadline)
 /* ---- instruction set ---- */
 
 static const char *const isa_names[] = {"baseline", "avx2", "avx512"};
-enum { ISA_NAMES = sizeof isa_names / sizeof *isa_names };
 
 /* Returns the largest instruction set that this machine and its system can run. The features tested
  * are those that SubmodLoops.cmake compiles with. */
@@ -156,22 +155,15 @@ static submodi_isa largest_isa(void)
     return SUBMODI_BASELINE;
 }
 
-static submodi_isa bounded_isa(const char *bound)
-{
-    submodi_isa largest = largest_isa();
-    for (int i = 0; bound && i < ISA_NAMES; i++) {
-        if (strcmp(bound, isa_names[i]) == 0) {
-            return (submodi_isa)i < largest ? (submodi_isa)i : largest;
-        }
-    }
-    return largest;
-}
-
 static atomic_int chosen_isa = -1; /* not yet */
 
 void submodi_isa_choose(const char *bound)
 {
-    atomic_store_explicit(&chosen_isa, (int)bounded_isa(bound), memory_order_relaxed);
+    int chosen = (int)largest_isa();
+    for (int i = 0; bound && i < chosen; i++) {
+        chosen = strcmp(bound, isa_names[i]) == 0 ? i : chosen;
+    }
+    atomic_store_explicit(&chosen_isa, chosen, memory_order_relaxed);
 }
 
 submodi_isa submodi_isa_in_use(void)

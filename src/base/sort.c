@@ -16,7 +16,7 @@ enum {
     NARROW_BELOW = 4096, /* where narrow and wide digits break even */
 };
 
-void submodi_insertion_sort(uint64_t *record, size_t n)
+static void insertion_sort(uint64_t *record, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         uint64_t r = record[i];
@@ -120,7 +120,7 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
                                unsigned bits, submodi_digit_counts *count, int threads)
 {
     if (n < SUBMODI_INSERTION_BELOW) {
-        submodi_insertion_sort(from, n);
+        insertion_sort(from, n);
         return from;
     }
     const submodi_digits digits = submodi_digits_of(n, shift, bits);

@@ -37,7 +37,7 @@ static inline unsigned submodi_bit_length(uint64_t v)
 }
 
 /* Sorts x[0 .. n-1], free of NaN, 1 <= n <= 2^31 - 1; -0 equals 0. The records live in work.
- * The only failure is SUBMOD_ENOMEM, without an error message. */
+ * SUBMOD_ENOMEM. */
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
                                submodi_sorted *sorted);
 
@@ -60,7 +60,6 @@ typedef uint32_t submodi_digit_counts[SUBMODI_DIGIT_COUNTS]; /* 16 KiB, half of 
 
 enum { SUBMODI_INSERTION_BELOW = 48 }; /* insertion sort for fewer records */
 
-void submodi_insertion_sort(uint64_t *record, size_t n);
 uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
                                unsigned bits, submodi_digit_counts *count, int threads);
 
