@@ -1,8 +1,8 @@
-/* Measures from the inside: increments, values and checks, for solvers, losses and CUDA kernels.
+/* Gains, increments and values of measures, for solvers, losses and CUDA kernels.
  *
- * P and N are the pixels of foreground and background, a and b the wrong ones among them. All may
- * be sums of weights. Increments of built-in measures have closed forms that do not cancel
- * (docs/mathematics.md, section 3); increments of custom ones are differences. */
+ * Of P foreground pixels a are wrong, and of N background pixels b; all may be sums of weights.
+ * Increments of built-in measures have closed forms that do not cancel (docs/mathematics.md,
+ * section 3); increments of custom measures are differences. */
 #ifndef SUBMODI_MEASURE_INTERNAL_H
 #define SUBMODI_MEASURE_INTERNAL_H
 
@@ -13,9 +13,9 @@
 #include "base/isa.h"
 #include <submod/measure.h>
 
-/* ---- what one more pixel adds ---- */
+/* ---- gains of built-in measures ---- */
 
-/* A measure that is built in. A copy for each type is compiled where it is a constant. */
+/* A built-in measure. Loops are compiled for each type where it is a constant. */
 typedef struct submodi_form {
     submod_measure_type type;
     double alpha, beta;
@@ -31,7 +31,7 @@ SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, do
     return numerator / denominator;
 }
 
-/* One division for both labels, as above: then compilers vectorise it. */
+/* One division for both labels, as above, vectorises. */
 SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, double P, double a,
                                                 double b, double t, bool background)
 {
@@ -42,7 +42,7 @@ SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, doubl
     return (D > 0 ? numerator : first) / (D > 0 ? denominator : first > 0 ? t : 1);
 }
 
-/* Of t more pixels of one label, t > 0, what each adds on average. */
+/* Returns the average gain of each of t more pixels of one label, t > 0. */
 SUBMODI_HOST_DEVICE double submodi_form_gain(submodi_form m, double P, double N, double a, double b,
                                              double t, bool background)
 {
@@ -54,9 +54,8 @@ SUBMODI_HOST_DEVICE double submodi_form_gain(submodi_form m, double P, double N,
     }
 }
 
-/* Weights of each foreground and each background pixel of a bin: a and b pixels are ranked before,
- * the bin has so many of each, foreground first, averaged over their orders. Counts up to `nothing`
- * weigh nothing. */
+/* Computes the weight of each foreground and each background pixel of a bin, which a and b pixels
+ * precede: the foreground first, averaged over its orders. Counts up to `nothing` weigh nothing. */
 SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double N, double a,
                                                 double b, double foreground, double background,
                                                 double nothing, double *of_foreground,
@@ -74,23 +73,17 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
     }
 }
 
-/* Whether Jaccard or Tversky: 1, or 0 throughout, before everything is wrong. */
-SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
-{
-    return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
-}
-
 /* Whether nothing more can be lost once all of the foreground is wrong: background pixels ranked
- * below it then have no weight. */
+ * below it then have no weight. Never of a custom measure. */
 SUBMODI_HOST_DEVICE bool submodi_form_foreground_is_all(submodi_form m, double P)
 {
-    return submodi_form_reaches_1(m) && P > 0;
+    return (m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY) && P > 0;
 }
 
 /* Whether the first wrong pixel is as bad as all: then only the largest errors have weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
 {
-    return submodi_form_reaches_1(m) && P == 0;
+    return (m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY) && P == 0;
 }
 
 /* The increment of a built-in measure for f and g more pixels of foreground and background,
@@ -105,7 +98,7 @@ typedef struct submodi_form_increment {
     double of_fg, of_bg, none, per_fg, per_bg;
 } submodi_form_increment;
 
-/* From a and b wrong pixels on. */
+/* Returns the increments from a and b wrong pixels on. */
 SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
                                                                        double N, double a, double b)
 {
@@ -140,20 +133,20 @@ SUBMODI_HOST_DEVICE double submodi_form_increment_by(const submodi_form_incremen
 typedef struct submodi_increment {
     const submod_measure *measure;
     double P, N;
-    double a, b;                 /* where it starts */
+    double a, b;
     double value;                /* F(a, b) */
-    submodi_form_increment form; /* of one that is built in */
+    submodi_form_increment form; /* of a built-in measure */
 } submodi_increment;
 
-/* Begins at a and b. The measure has been checked. SUBMOD_ECALLBACK: a custom one failed. */
+/* Makes the increments from a and b. The measure has been checked. SUBMOD_ECALLBACK: it failed. */
 submod_status submodi_increment_from(const submod_measure *measure, double P, double N, double a,
                                      double b, submodi_increment *from);
 
-/* increments[i] = F(a[i], b[i]) - F(a, b); a[i] and b[i] are no less than a and b. */
+/* Computes increments[i] = F(a[i], b[i]) - F(a, b), a[i] >= a and b[i] >= b. */
 submod_status submodi_increments(const submodi_increment *from, size_t count, const double *a,
                                  const double *b, double *increments);
 
-/* One increment, for f and g more pixels of foreground and background. */
+/* Computes the increment of f and g more pixels of foreground and background. */
 static inline submod_status submodi_increment_by(const submodi_increment *from, double f, double g,
                                                  double *by)
 {
@@ -167,9 +160,8 @@ static inline submod_status submodi_increment_by(const submodi_increment *from, 
 
 /* ---- values ---- */
 
-/* Copies a measure that was given, Jaccard for NULL, and checks it. name is the argument's name.
- * SUBMOD_EINVAL: an unknown type, alpha or beta out of range, a custom measure without a function.
- */
+/* Checks the measure given, by its argument's name, and copies it; NULL means Jaccard.
+ * SUBMOD_EINVAL: unknown type, alpha or beta out of range, a custom measure without callback. */
 submod_status submodi_read_measure(const char *name, const submod_measure *given,
                                    submod_measure *measure);
 

@@ -1,15 +1,10 @@
-/* The minimum of a Monge matrix by divide and conquer, and minimisers made of prefixes.
+/* The minimum of a Monge matrix by divide and conquer, and minimisers made of prefixes
+ * (docs/mathematics.md, sections 3 and 7).
  *
- * Let M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z. Its second differences in a and
- * b are those of F, <= 0: a Monge matrix. If column b minimises row a, then some column >= b
- * minimises row a + 1. So once every other row is done, a row between two of them is searched
- * between their minimisers alone, and halving the stride costs as many evaluations as there are
- * columns, and rows at that stride. With R rows, the foreground, and C columns, there are at most
- *
- *     (C + 1) (2 + log2 R) + R     evaluations.
- *
- * SMAWK needs O(R + C), but each evaluation depends on the last. Here they come in batches, for
- * which callbacks are called once, and which compilers vectorise. */
+ * M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z, has a row for each prefix of the
+ * foreground and a column for each one of the background. With every other row done, a row between
+ * two of them is searched between their minimisers alone: at most (C + 1) (2 + log2 R) + R
+ * evaluations, in batches, for vectors and for callbacks that take many pairs at once. */
 #include "submod/monge.h"
 
 #include <math.h>
@@ -17,7 +12,7 @@
 #include "base/internal.h"
 #include "submod/fn_internal.h"
 
-enum { BATCH = 256 };
+enum { BATCH = 256, FEW = 32 }; /* few: rows that need no memory from elsewhere */
 
 /* Consecutive columns of one row, in a batch. */
 typedef struct run {
@@ -175,12 +170,15 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 {
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
+    double few_best[FEW];
+    uint32_t few_at[FEW];
+    bool few = fg->count < FEW;
     search s; /* the batch needs no values to begin with */
     s.from = from;
     s.rows = fg;
     s.columns = bg;
-    s.best = submodi_work_alloc(w, fg->count + 1, sizeof *s.best);
-    s.at = submodi_work_alloc(w, fg->count + 1, sizeof *s.at);
+    s.best = few ? few_best : submodi_work_alloc(w, fg->count + 1, sizeof *s.best);
+    s.at = few ? few_at : submodi_work_alloc(w, fg->count + 1, sizeof *s.at);
     s.evaluations = evaluations;
     s.runs = s.points = 0;
     submod_status status = submodi_work_status(w);
@@ -189,11 +187,7 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
     return status;
 }
 
-/* ---- minimisers of set functions ----
- *
- * With the rest of a minimiser A fixed, its elements of one label add a concave function of their
- * weight t, which lies below its tangent. With the tangent's slope m, A holds all of them with z >
- * m w and none with z < m w, and all or none of those with z = m w are best. */
+/* ---- minimisers of set functions ---- */
 
 /* Elements without weight are decided by z. */
 static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
@@ -229,11 +223,12 @@ static submod_status sort_and_minimize(submodi_prefix_search *p, uint8_t *const 
     return SUBMOD_OK;
 }
 
-static submod_status minimize_after(submodi_prefix_search *p, uint8_t *smallest, uint8_t *largest)
+static submod_status minimize_after(submodi_prefix_search *p, uint8_t *smallest, uint8_t *largest,
+                                    submod_work *work)
 {
     uint8_t *const in[2] = {smallest, largest};
     submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
+    submod_work *w = submodi_scope_open(&scope, work);
     submod_status status = p->count ? sort_and_minimize(p, in, w) : SUBMOD_OK;
     submodi_scope_close(&scope);
     return status;
@@ -246,22 +241,26 @@ submod_status submodi_minimize_prefixes(submodi_prefix_search p, const submod_mi
     p.elements = minor->ground;
     p.count = minor->nground;
     p.z = z;
-    return minimize_after(&p, smallest, largest);
+    return minimize_after(&p, smallest, largest, NULL);
 }
 
 submod_status submodi_minimize_prefix_parts(submodi_prefix_search p, const int32_t *order,
                                             const submodi_part *parts, size_t nparts,
                                             const double *z, uint8_t *in)
 {
+    submod_work *work; /* allocates for the largest part alone */
+    TRY(submod_work_create(&work));
+    submod_status status = SUBMOD_OK;
     size_t done = 0;
-    for (size_t j = 0; j < nparts; j++) {
+    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
         size_t begin = parts[j].begin;
         submodi_add_weights(p.weight, p.foreground, order + done, begin - done, p.base);
         done = begin;
         p.elements = order + begin;
         p.count = parts[j].end - begin;
         p.z = z + begin;
-        TRY(minimize_after(&p, in + begin, NULL));
+        status = minimize_after(&p, in + begin, NULL, work);
     }
-    return SUBMOD_OK;
+    submod_work_free(work);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* Minimisers made of prefixes: of functions of the weights of two labels, foreground and
- * background, or of one (docs/mathematics.md, section 9). */
+ * background, or of one (docs/mathematics.md, sections 3 and 7). */
 #ifndef SUBMODI_MONGE_H
 #define SUBMODI_MONGE_H
 
