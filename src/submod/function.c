@@ -149,7 +149,7 @@ static submod_status check_callback(const submod_fn *fn, const char *slot, submo
                                    slot, (int)returned)
                     : returned;
     }
-    if (submodi_all_finite(value, k)) {
+    if (k == 1 ? isfinite(*value) : submodi_all_finite(value, k)) {
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(value, k);
