@@ -68,7 +68,7 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
                                      submod_prox_info *info, submod_work *work)
 {
     size_t i = 0;
-    while (methods[i].solve == submodi_prox_sum || !methods[i].can(p->fn)) {
+    while (methods[i].method == SUBMOD_PROX_SUM || !methods[i].can(p->fn)) {
         i++; /* ends at MIN_NORM at the latest */
     }
     info->method = methods[i].method;

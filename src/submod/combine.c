@@ -108,28 +108,31 @@ static void fill_incidences(const combination *c, incidences *lists)
     }
 }
 
-/* The incidences of c, made by the first thread that needs them; NULL if memory runs out. */
-static const incidences *find_incidences(const combination *c)
+/* The incidences of c, made by the first thread that needs them; NULL if all terms are full. */
+static submod_status find_incidences(const combination *c, const incidences **lists)
 {
     combination *owner = (combination *)c; /* the lists are a cache */
     incidences *known = atomic_load_explicit(&owner->incidences, memory_order_acquire);
-    if (known) {
-        return known;
+    *lists = known;
+    if (known || !c->all.partial) {
+        return SUBMOD_OK;
     }
     /* no overflow: all that is counted lies in the memory of the terms */
     size_t count = c->all.incidence_count + c->count - c->all.partial;
     size_t bytes = sizeof(incidences) + count * sizeof(incidence);
     char *memory = submodi_alloc(bytes + (c->n + 2) * sizeof(size_t), 1);
+    if (!memory) {
+        return submodi_out_of_memory();
+    }
     incidences *made = (void *)memory;
-    if (made) {
-        made->start = (void *)(memory + bytes);
-        fill_incidences(c, made);
+    made->start = (void *)(memory + bytes);
+    fill_incidences(c, made);
+    *lists = made;
+    if (!atomic_compare_exchange_strong(&owner->incidences, &known, made)) {
+        submodi_free(made);
+        *lists = known;
     }
-    if (!made || atomic_compare_exchange_strong(&owner->incidences, &known, made)) {
-        return made;
-    }
-    submodi_free(made);
-    return known;
+    return SUBMOD_OK;
 }
 
 /* A call with its elements sorted by term, in the memory of a state or of its lists alone. */
@@ -182,10 +185,8 @@ static void sort_by_term(call *now, const incidences *lists)
 static submod_status begin_call(const combination *c, void *memory, bool fresh,
                                 const int32_t *elements, size_t k, call *now)
 {
-    const incidences *lists = c->all.partial ? find_incidences(c) : NULL;
-    if (c->all.partial && !lists) {
-        return submodi_out_of_memory();
-    }
+    const incidences *lists;
+    TRY(find_incidences(c, &lists));
     *now = (call){.c = c, .elements = elements, .k = k, .numbers = memory};
     now->met = (uint32_t *)now->numbers + (c->all.direct ? 0 : c->all.longest);
     now->counts = now->met + c->count;
@@ -317,16 +318,30 @@ static submod_status sum_gains(const call *now, gains_call *of_term, double *gai
     return SUBMOD_OK;
 }
 
-static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
-                           double *gains)
+/* One element needs no sorting: its incidences give its terms. */
+static submod_status gain_of_one(const combination *c, void *state, int32_t e, gains_call *of_term,
+                                 double *result)
 {
-    call now;
-    TRY(begin_call(ctx, state, false, elements, k, &now));
-    return sum_gains(&now, submodi_fn_chain, gains);
+    const double *w = weights_of(c);
+    const incidences *lists;
+    TRY(find_incidences(c, &lists));
+    char *states = (char *)state + list_bytes(c) + gain_bytes(c);
+    size_t full = c->count - c->all.partial, first = lists ? lists->start[e + 1] : 0;
+    size_t count = full + (lists ? lists->start[e + 2] - first : 0);
+    double gain, total = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i < full ? i : first + i - full;
+        const submodi_term *t = &c->terms[lists ? lists->at[at].term : at];
+        int32_t inner = i < full ? inner_of(t, (size_t)e) : lists->at[at].inner;
+        TRY(of_term(t->fn, states + t->state_at, &inner, 1, &gain));
+        total += t->coefficient * gain;
+    }
+    *result = total + (w ? w[e] : 0);
+    return SUBMOD_OK;
 }
 
-static submod_status gain_of_one(const submod_fn *fn, void *state, const int32_t *elements,
-                                 size_t k, double *gains)
+static submod_status gain_call(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains)
 {
     (void)k;
     return submodi_fn_gain(fn, state, *elements, gains);
@@ -334,9 +349,18 @@ static submod_status gain_of_one(const submod_fn *fn, void *state, const int32_t
 
 static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
 {
+    return gain_of_one(ctx, state, e, gain_call, result);
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains)
+{
     call now;
-    TRY(begin_call(ctx, state, false, &e, 1, &now));
-    return sum_gains(&now, gain_of_one, result);
+    if (k == 1) {
+        return gain_of_one(ctx, state, *elements, submodi_fn_chain, gains);
+    }
+    TRY(begin_call(ctx, state, false, elements, k, &now));
+    return sum_gains(&now, submodi_fn_chain, gains);
 }
 
 static int ascending(const void *a, const void *b)

@@ -149,7 +149,7 @@ static submod_status check_callback(const submod_fn *fn, const char *slot, submo
                                    slot, (int)returned)
                     : returned;
     }
-    if (submodi_all_finite(value, k)) {
+    if (k == 1 ? isfinite(*value) : submodi_all_finite(value, k)) {
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(value, k);
@@ -415,39 +415,32 @@ static submod_status check_new_element(const submod_state *state, int32_t e)
                         : SUBMOD_OK;
 }
 
-static submod_status push(submod_state *state, int32_t e, double *gain)
+/* Computes the gain of e, and adds it if asked to. */
+static submod_status gain_of(submod_state *state, int32_t e, bool adds, double *gain)
 {
     double result;
     TRY(check_new_element(state, e));
-    submod_status status = submodi_fn_chain(state->fn, state->oracle, &e, 1, &result);
+    TRY(adds ? SUBMOD_OK : submodi_check_given("gain", gain));
+    submod_status status = adds ? submodi_fn_chain(state->fn, state->oracle, &e, 1, &result)
+                                : submodi_fn_gain(state->fn, state->oracle, e, &result);
     state->broken = status != SUBMOD_OK;
     TRY(status);
-    state->set[state->k++] = e;
-    state->in[e] = 1;
+    if (adds) {
+        state->set[state->k++] = e;
+        state->in[e] = 1;
+    }
     submodi_copy_out(gain, &result, 1, sizeof result);
     return SUBMOD_OK;
 }
 
 submod_status submod_state_push(submod_state *state, int32_t e, double *gain)
 {
-    return submodi_return("submod_state_push", push(state, e, gain));
-}
-
-static submod_status gain_of(submod_state *state, int32_t e, double *gain)
-{
-    double result;
-    TRY(check_new_element(state, e));
-    TRY(submodi_check_given("gain", gain));
-    submod_status status = submodi_fn_gain(state->fn, state->oracle, e, &result);
-    state->broken = status != SUBMOD_OK;
-    TRY(status);
-    *gain = result;
-    return SUBMOD_OK;
+    return submodi_return("submod_state_push", gain_of(state, e, true, gain));
 }
 
 submod_status submod_state_gain(submod_state *state, int32_t e, double *gain)
 {
-    return submodi_return("submod_state_gain", gain_of(state, e, gain));
+    return submodi_return("submod_state_gain", gain_of(state, e, false, gain));
 }
 
 size_t submod_state_set(const submod_state *state, const int32_t **set)

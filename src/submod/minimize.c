@@ -1,7 +1,5 @@
-/* Minimisation by trying all subsets, depth first: the set {e_1 < .. < e_d} is reached by pushing
- * e_d to a copy of the state of {e_1, .., e_d-1}, so that each subset costs one push and one copy.
- * All values are kept, so that F is evaluated once per subset. Memory: 2^n numbers and n + 1
- * states. */
+/* Minimisation by trying all subsets, depth first: a copy of the state of {e_1 < .. < e_d-1} takes
+ * e_d, so that each subset costs one push and one copy. Memory: 2^n numbers and n + 1 states. */
 #include <math.h>
 #include <string.h>
 
