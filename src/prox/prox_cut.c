@@ -43,7 +43,7 @@ static submod_status aim(submodi_cut_prox *c, submodi_open_part *part)
     const size_t k = size_of(part);
     size_t givers = 0, takers = 0;
     TRY(submodi_flow_aim(f, &part->flow, vertices, k, p->z + part->begin));
-    bool general = submodi_prune(&f->net, vertices, k, f->degree, f->left, p->rest) > 0;
+    bool general = submodi_prune(&f->net, vertices, k, f->degree, c->left, p->rest) > 0;
     for (size_t i = 0; i < k; i++) {
         givers += f->net.excess[vertices[i]] > 0;
         takers += f->net.excess[vertices[i]] < 0;
@@ -445,6 +445,7 @@ submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut
                            .cut = cut,
                            .kept = kept};
     c->nodes = submodi_work_alloc(w, cut->n + 1, sizeof *c->nodes);
+    c->left = submodi_work_alloc(w, cut->n, sizeof *c->left);
     if (kept) {
         allocate_kept(c, w);
     }

@@ -206,7 +206,6 @@ submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, do
     f->want = submodi_work_alloc(w, n, sizeof *f->want);
     f->cross = submodi_work_alloc(w, n, sizeof *f->cross);
     f->degree = submodi_work_alloc(w, n, sizeof *f->degree);
-    f->left = submodi_work_alloc(w, n, sizeof *f->left);
     return submodi_work_status(w);
 }
 
