@@ -38,10 +38,9 @@ struct submodi_partition {
     const double *gain; /* by element: F(S and the part) - F(S) when summed over a part */
     const double *base; /* by element: a base of F. If it is s, it is what s should be. */
     int32_t *order, *rank;
-    double *z;                /* by rank */
-    double *local_x, *scaled; /* by rank, scratch */
-    uint8_t *in;              /* by element */
-    int32_t *rest;            /* scratch, n */
+    double *z;     /* by rank */
+    uint8_t *in;   /* by element */
+    int32_t *rest; /* scratch, n */
     submodi_open_part *parts, *next;
     size_t *first; /* per open part: how many elements go first, 0 if it is not divided */
     size_t count, next_count;

@@ -229,6 +229,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
 {
     submodi_arc *arcs = f->net.arcs;
     const uint32_t id = part->id;
+    const bool whole = count == f->cut->n;
     for (size_t i = 0; i < count; i++) {
         int32_t v = vertices[i];
         int64_t want = 0;
@@ -236,7 +237,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
         for (size_t a = f->cut->start[v], end = f->cut->start[v + 1]; a < end; a++) {
             const submodi_neighbour *u = &f->cut->neighbours[a];
             int64_t residual = 0;
-            if (f->part[u->vertex] == id) {
+            if (whole || f->part[u->vertex] == id) {
                 int64_t flow = keep ? converted(f, &part->scaling, &scaling, a) : 0;
                 residual = submodi_capacity(&scaling, u->out) - flow;
                 want += flow;
