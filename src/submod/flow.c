@@ -260,7 +260,7 @@ submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
 {
     const demand d = find_demand(f, part, vertices, count, z);
     const double heaviest = f->cut->heaviest;
-    submodi_scaling best;
+    submodi_scaling best = {0};
     TRY(find_scaling(f, &d, &best));
     bool fresh = part->scaling.root == 0;
     bool room = part->used + d.missing <= part->scaling.limit || part->scaling.limit >= heaviest;

@@ -27,6 +27,13 @@ typedef struct submodi_network {
     uint64_t effort;
 } submodi_network;
 
+/* Returns arc a, or the reverse arc. */
+static inline submodi_arc *submodi_arc_of(const submodi_network *net, size_t a, bool reverse)
+{
+    submodi_arc *arc = &net->arcs[a];
+    return reverse ? &net->arcs[arc->opposite] : arc;
+}
+
 /* Makes the present flow maximal among some nodes, which no residual arc leaves or enters. The only
  * failures are SUBMOD_ENOMEM, and SUBMOD_ECANCELLED without an error message; the flow then still
  * respects the capacities.
