@@ -161,14 +161,14 @@ static size_t sort_part(submodi_partition *p, const submodi_open_part *part)
 }
 
 bool submodi_partition_falls(const submodi_partition *p, const submodi_open_part *part,
-                             size_t first, double between)
+                             size_t first)
 {
     const int32_t *mine = p->order + part->begin;
     size_t others = part->end - part->begin - first;
     double x = p->x[*mine];
     double apart = mean_from(x, p->x, mine, first) - mean_from(x, p->x, mine + first, others);
     double rise = mean_from(0, p->gain, mine, first) - mean_from(0, p->gain, mine + first, others);
-    return p->lambda * apart > rise + (between / (double)first + between / (double)others);
+    return p->lambda * apart > rise;
 }
 
 /* One look at every open part, which is divided, looked at once more, or settled. */
@@ -269,7 +269,7 @@ static submod_status divide(submodi_partition *p, const submodi_open_part *part,
     if (d->stale) {
         TRY(chain(d));
     }
-    *divided = submodi_partition_falls(p, part, first, 0);
+    *divided = submodi_partition_falls(p, part, first);
     for (int i = 0; i < 2 && *divided; i++) {
         submodi_partition_open(p, &side[i], part->end - part->begin);
     }
