@@ -1,19 +1,11 @@
 /* Prox of any F with a minimiser, by divide and conquer over the level sets of u
  * (docs/mathematics.md, section 7).
  *
- * The elements stand in an order that is cut into parts; u falls from part to part. If u is
- * constant on a part S1 \ S0, its value can only be
- *
- *     alpha = mean x - (F(S1) - F(S0)) / (lambda size).
- *
- * Let z = lambda (x - alpha). If no A in the part has F(S0 + A) - F(S0) - z(A) < 0, then u is
- * constant there. Otherwise A goes before the rest, and both are looked at again. One sweep
- * minimises all open parts, so the number of sweeps is the depth, not the number of parts.
- *
- * Divisions can be lopsided over and over, for instance for geometric x. After a lopsided division
- * the larger side is looked at with alpha = the median of x - g / lambda, g a base of the part. If
- * this does not divide it, the mean is tried again, which either divides the part or settles it. So
- * there are at most 4 n looks.
+ * The elements stand in an order that is cut into parts; u falls from part to part. One sweep
+ * minimises all open parts at alpha = the mean of x - gain / lambda, so the number of sweeps is the
+ * depth, not the number of parts. After a lopsided division the larger side is looked at with alpha
+ * = the median of x - base / lambda. If this does not divide it, the mean is tried again, which
+ * either divides the part or settles it. So there are at most 4 n looks.
  *
  * A division must make alpha larger on A than on the rest. If it does not, because of rounding or
  * because F is not submodular, it is ignored and the part counts as constant.
@@ -34,8 +26,6 @@ submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_wor
     p->order = submodi_work_alloc(w, n, sizeof *p->order);
     p->rank = submodi_work_alloc(w, n, sizeof *p->rank);
     p->z = submodi_work_alloc(w, n, sizeof *p->z);
-    p->local_x = submodi_work_alloc(w, n, sizeof *p->local_x);
-    p->scaled = submodi_work_alloc(w, n, sizeof *p->scaled);
     p->in = submodi_work_alloc(w, n, sizeof *p->in);
     p->rest = submodi_work_alloc(w, n, sizeof *p->rest);
     p->parts = submodi_work_alloc(w, n / 2 + 1, sizeof *p->parts);
@@ -60,42 +50,38 @@ static double mean_from(double from, const double *a, const int32_t *elements, s
 
 /* ---- levels to look at ---- */
 
-static void gather_x(submodi_partition *p, const submodi_open_part *part)
-{
-    for (size_t i = part->begin; i < part->end; i++) {
-        p->local_x[i] = p->x[p->order[i]];
-    }
-}
-
-/* Computes z for the mean. Returns alpha. */
+/* Computes z = lambda (x - alpha) for the mean, relative to the first x, so that it does not cancel
+ * for large lambda. Returns alpha. */
 static double aim_at_mean(submodi_partition *p, const submodi_open_part *part)
 {
+    const int32_t *elements = p->order + part->begin;
     size_t k = part->end - part->begin;
-    gather_x(p, part);
-    return submodi_block_level(k, p->local_x + part->begin,
-                               mean_from(0, p->gain, p->order + part->begin, k), p->lambda,
-                               p->z + part->begin);
+    double x = p->x[*elements];
+    double mean = mean_from(x, p->x, elements, k), gain = mean_from(0, p->gain, elements, k);
+    for (size_t i = 0; i < k; i++) {
+        p->z[part->begin + i] = gain + p->lambda * ((p->x[elements[i]] - x) - mean);
+    }
+    return x + (mean - gain / p->lambda);
 }
 
-/* The same for alpha = the median of x - base / lambda. If entry m is the median, then z = lambda
- * (x - x_m) + base_m. */
+/* The same for alpha = the median of x - base / lambda, that of element e: z = lambda (x - x_e) +
+ * base_e. */
 static submod_status aim_at_median(submodi_partition *p, const submodi_open_part *part,
                                    submod_work *work)
 {
     submodi_scope scope;
     submodi_sorted sorted;
     submod_work *w = submodi_scope_open(&scope, work);
+    const int32_t *elements = p->order + part->begin;
     size_t k = part->end - part->begin;
-    gather_x(p, part);
-    for (size_t i = part->begin; i < part->end; i++) {
-        p->scaled[i] = p->local_x[i] - p->base[p->order[i]] / p->lambda;
+    double *z = p->z + part->begin;
+    for (size_t i = 0; i < k; i++) {
+        z[i] = p->x[elements[i]] - p->base[elements[i]] / p->lambda;
     }
-    submod_status status = submodi_sort_f64(p->scaled + part->begin, k, w, &sorted);
-    if (status == SUBMOD_OK) {
-        size_t m = part->begin + (size_t)submodi_sorted_index(&sorted, k / 2);
-        for (size_t i = part->begin; i < part->end; i++) {
-            p->z[i] = p->lambda * (p->local_x[i] - p->local_x[m]) + p->base[p->order[m]];
-        }
+    submod_status status = submodi_sort_f64(z, k, w, &sorted);
+    int32_t e = status ? 0 : elements[submodi_sorted_index(&sorted, k / 2)];
+    for (size_t i = 0; i < k; i++) {
+        z[i] = p->lambda * (p->x[elements[i]] - p->x[e]) + p->base[e];
     }
     submodi_scope_close(&scope);
     return status == SUBMOD_OK ? SUBMOD_OK : submodi_out_of_memory();
@@ -175,14 +161,14 @@ static size_t sort_part(submodi_partition *p, const submodi_open_part *part)
 }
 
 bool submodi_partition_falls(const submodi_partition *p, const submodi_open_part *part,
-                             size_t first, double between)
+                             size_t first)
 {
     const int32_t *mine = p->order + part->begin;
     size_t others = part->end - part->begin - first;
     double x = p->x[*mine];
     double apart = mean_from(x, p->x, mine, first) - mean_from(x, p->x, mine + first, others);
     double rise = mean_from(0, p->gain, mine, first) - mean_from(0, p->gain, mine + first, others);
-    return p->lambda * apart > rise + (between / (double)first + between / (double)others);
+    return p->lambda * apart > rise;
 }
 
 /* One look at every open part, which is divided, looked at once more, or settled. */
@@ -283,7 +269,7 @@ static submod_status divide(submodi_partition *p, const submodi_open_part *part,
     if (d->stale) {
         TRY(chain(d));
     }
-    *divided = submodi_partition_falls(p, part, first, 0);
+    *divided = submodi_partition_falls(p, part, first);
     for (int i = 0; i < 2 && *divided; i++) {
         submodi_partition_open(p, &side[i], part->end - part->begin);
     }

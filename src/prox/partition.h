@@ -38,10 +38,9 @@ struct submodi_partition {
     const double *gain; /* by element: F(S and the part) - F(S) when summed over a part */
     const double *base; /* by element: a base of F. If it is s, it is what s should be. */
     int32_t *order, *rank;
-    double *z;                /* by rank */
-    double *local_x, *scaled; /* by rank, scratch */
-    uint8_t *in;              /* by element */
-    int32_t *rest;            /* scratch, n */
+    double *z;     /* by rank */
+    uint8_t *in;   /* by element */
+    int32_t *rest; /* scratch, n */
     submodi_open_part *parts, *next;
     size_t *first; /* per open part: how many elements go first, 0 if it is not divided */
     size_t count, next_count;
@@ -55,11 +54,9 @@ submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_wor
 /* Opens a part that came from one of this size; SIZE_MAX: from none. */
 void submodi_partition_open(submodi_partition *p, const submodi_open_part *part, size_t size);
 
-/* Returns whether u would fall from the first elements of a part to its others. between: F(S + A) +
- * F(S' - A) - F(S) - F(S'), A the first elements and S' = S + the part, if gain is from before the
- * division; else 0. */
+/* Returns whether u falls from the first elements of a part to its others, by `gain`. */
 bool submodi_partition_falls(const submodi_partition *p, const submodi_open_part *part,
-                             size_t first, double between);
+                             size_t first);
 
 /* Divides the opened parts until all are settled. After SUBMOD_TIMELIMIT and SUBMOD_CANCELLED open
  * parts are settled as they are, with s = base. */

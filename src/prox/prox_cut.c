@@ -43,7 +43,7 @@ static submod_status aim(submodi_cut_prox *c, submodi_open_part *part)
     const size_t k = size_of(part);
     size_t givers = 0, takers = 0;
     TRY(submodi_flow_aim(f, &part->flow, vertices, k, p->z + part->begin));
-    bool general = submodi_prune(&f->net, vertices, k, f->degree, f->left, p->rest) > 0;
+    bool general = submodi_prune(&f->net, vertices, k, f->degree, c->left, p->rest) > 0;
     for (size_t i = 0; i < k; i++) {
         givers += f->net.excess[vertices[i]] > 0;
         takers += f->net.excess[vertices[i]] < 0;
@@ -107,26 +107,6 @@ static submod_status minimize(submodi_partition *p, submod_work *w)
     return SUBMOD_OK;
 }
 
-/* Returns the weight of the arcs from the first vertices of a part, those with in = 1, to its
- * others. */
-static double weight_between(const submodi_cut_prox *c, const submodi_open_part *part, size_t first)
-{
-    const submodi_partition *p = &c->search;
-    double weight = 0;
-    size_t middle = part->begin + first;
-    bool fewer = first <= part->end - middle; /* look from the smaller side */
-    for (size_t i = fewer ? part->begin : middle; i < (fewer ? middle : part->end); i++) {
-        int32_t v = p->order[i];
-        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            const submodi_neighbour *u = &c->cut->neighbours[a];
-            if (c->flow.closed[a] == SUBMODI_WITHIN && p->in[u->vertex] != p->in[v]) {
-                weight += fewer ? u->out : u->in;
-            }
-        }
-    }
-    return weight;
-}
-
 /* Gives the smaller side of a part an id of its own and closes the arcs between the sides. */
 static void separate(submodi_cut_prox *c, const submodi_open_part *part, submodi_open_part side[2])
 {
@@ -145,6 +125,25 @@ static void separate(submodi_cut_prox *c, const submodi_open_part *part, submodi
             if (f->closed[a] == SUBMODI_WITHIN && f->part[arc->head] == part->flow.id) {
                 submodi_flow_close(f, &part->flow.scaling, fewer ? v : arc->head,
                                    fewer ? a : arc->opposite);
+            }
+        }
+    }
+}
+
+/* Opens the arcs among the vertices of a part again; they carry what they carried. */
+static void reopen(submodi_cut_prox *c, const submodi_open_part *part)
+{
+    const int32_t *order = c->search.order;
+    const uint32_t id = part->flow.id;
+    for (size_t i = part->begin; i < part->end; i++) {
+        c->flow.part[order[i]] = id;
+    }
+    for (size_t i = part->begin; i < part->end; i++) {
+        int32_t v = order[i];
+        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
+            if (c->flow.closed[a] == SUBMODI_LEAVES &&
+                c->flow.part[c->cut->neighbours[a].vertex] == id) {
+                submodi_flow_reopen(&c->flow, &part->flow.scaling, v, a);
             }
         }
     }
@@ -196,12 +195,14 @@ static submod_status divide(submodi_partition *p, const submodi_open_part *part,
     submodi_cut_prox *c = p->ctx;
     submodi_open_part side[2] = {*part, *part};
     side[0].end = side[1].begin = part->begin + first;
-    *divided = submodi_partition_falls(p, part, first, weight_between(c, part, first));
+    separate(c, part, side);
+    *divided = submodi_partition_falls(p, part, first);
     if (*divided) {
         c->changes++;
-        separate(c, part, side);
         open_components(c, side[0], size_of(part));
         open_components(c, side[1], size_of(part));
+    } else {
+        reopen(c, part);
     }
     return SUBMOD_OK;
 }
@@ -354,27 +355,6 @@ static void order_by_group(submodi_cut_prox *c)
     memcpy(p->order, p->rest, p->n * sizeof *p->order);
 }
 
-/* Opens the arcs among the vertices of a group, which carry what they carried. Where weights are
- * larger than the limit of the flow, the next z drops it. */
-static void reopen(submodi_cut_prox *c, submodi_open_part *group)
-{
-    const int32_t *order = c->search.order;
-    const uint32_t id = group->flow.id;
-    for (size_t i = group->begin; i < group->end; i++) {
-        c->flow.part[order[i]] = id;
-    }
-    for (size_t i = group->begin; i < group->end; i++) {
-        int32_t v = order[i];
-        for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            if (c->flow.closed[a] == SUBMODI_LEAVES &&
-                c->flow.part[c->cut->neighbours[a].vertex] == id) {
-                submodi_flow_reopen(&c->flow, &group->flow.scaling, v, a);
-            }
-        }
-    }
-    group->flow.used = group->flow.scaling.limit >= c->cut->heaviest ? 0 : INFINITY;
-}
-
 /* Opens the groups of several parts, and if `all`, the other parts of several vertices, too. */
 static void open_groups(submodi_cut_prox *c, bool all)
 {
@@ -394,6 +374,8 @@ static void open_groups(submodi_cut_prox *c, bool all)
         bool joined = size_of(group) > size_of(&p->settled[k]);
         if (joined) {
             reopen(c, group);
+            /* Where weights are larger than the limit of the flow, the next z drops it. */
+            group->flow.used = group->flow.scaling.limit >= c->cut->heaviest ? 0 : INFINITY;
         }
         if (joined || (all && size_of(group) > 1)) {
             group->by_median = false;
@@ -445,6 +427,7 @@ submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut
                            .cut = cut,
                            .kept = kept};
     c->nodes = submodi_work_alloc(w, cut->n + 1, sizeof *c->nodes);
+    c->left = submodi_work_alloc(w, cut->n, sizeof *c->left);
     if (kept) {
         allocate_kept(c, w);
     }

@@ -10,6 +10,7 @@ typedef struct submodi_cut_prox {
     submodi_cut_flow flow; /* kept while the vertices are divided into parts */
     uint32_t ids;          /* of parts in use: 0 .. ids - 1 */
     int32_t *nodes;        /* scratch, n + 1 */
+    uint32_t *left;        /* scratch, n */
     size_t changes;        /* joins and divisions in the last call */
     /* For another call: search.settled are the parts, each with its index as its id. */
     bool kept, solved;

@@ -144,7 +144,7 @@ static submod_status solve(network *net, const submodi_cut *c, const int32_t *or
     for (size_t j = 0; j < nparts; j++) {
         TRY(add_part(net, order, rank, parts[j], z));
     }
-    if (submodi_prune(all, net->nodes, net->count, net->flow.degree, net->flow.left, net->list)) {
+    if (submodi_prune(all, net->nodes, net->count, net->flow.degree, net->flow.degree, net->list)) {
         submod_status status =
             submodi_max_flow(all, net->nodes, net->count, SUBMODI_VISITS_COLD, w);
         return status == SUBMOD_ECANCELLED ? submodi_fail(status, "the caller cancelled it")

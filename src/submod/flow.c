@@ -206,7 +206,6 @@ submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, do
     f->want = submodi_work_alloc(w, n, sizeof *f->want);
     f->cross = submodi_work_alloc(w, n, sizeof *f->cross);
     f->degree = submodi_work_alloc(w, n, sizeof *f->degree);
-    f->left = submodi_work_alloc(w, n, sizeof *f->left);
     return submodi_work_status(w);
 }
 
@@ -230,6 +229,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
 {
     submodi_arc *arcs = f->net.arcs;
     const uint32_t id = part->id;
+    const bool whole = count == f->cut->n;
     for (size_t i = 0; i < count; i++) {
         int32_t v = vertices[i];
         int64_t want = 0;
@@ -237,7 +237,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
         for (size_t a = f->cut->start[v], end = f->cut->start[v + 1]; a < end; a++) {
             const submodi_neighbour *u = &f->cut->neighbours[a];
             int64_t residual = 0;
-            if (f->part[u->vertex] == id) {
+            if (whole || f->part[u->vertex] == id) {
                 int64_t flow = keep ? converted(f, &part->scaling, &scaling, a) : 0;
                 residual = submodi_capacity(&scaling, u->out) - flow;
                 want += flow;
@@ -260,7 +260,7 @@ submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
 {
     const demand d = find_demand(f, part, vertices, count, z);
     const double heaviest = f->cut->heaviest;
-    submodi_scaling best;
+    submodi_scaling best = {0};
     TRY(find_scaling(f, &d, &best));
     bool fresh = part->scaling.root == 0;
     bool room = part->used + d.missing <= part->scaling.limit || part->scaling.limit >= heaviest;

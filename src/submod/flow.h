@@ -27,6 +27,13 @@ typedef struct submodi_network {
     uint64_t effort;
 } submodi_network;
 
+/* Returns arc a, or the reverse arc. */
+static inline submodi_arc *submodi_arc_of(const submodi_network *net, size_t a, bool reverse)
+{
+    submodi_arc *arc = &net->arcs[a];
+    return reverse ? &net->arcs[arc->opposite] : arc;
+}
+
 /* Makes the present flow maximal among some nodes, which no residual arc leaves or enters. The only
  * failures are SUBMOD_ENOMEM, and SUBMOD_ECANCELLED without an error message; the flow then still
  * respects the capacities.
@@ -48,8 +55,8 @@ submod_status submodi_push_relabel(submodi_network *net, const int32_t *nodes, s
 
 /* Solves whole trees, and trees attached to the rest of the network: a leaf passes its excess to
  * its only neighbour, as far as their arcs can carry it. degree[v] is the number of arcs from v to
- * the nodes. Returns how many nodes are left; 0 means the flow is maximal. left: scratch by node;
- * list: scratch for count nodes. O(nodes and arcs of the trees). */
+ * the nodes. Returns how many nodes are left; 0 means the flow is maximal. left: scratch by node,
+ * may be degree; list: scratch for count nodes. O(nodes and arcs of the trees). */
 size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count,
                      const uint32_t *degree, uint32_t *left, int32_t *list);
 
@@ -105,7 +112,6 @@ typedef struct submodi_cut_flow {
     double *cross;       /* vertex -> weights to later parts, less weights from earlier ones */
     uint32_t *degree;    /* vertex -> its arcs within its part */
     uint8_t *closed;     /* arc -> whether it lies between parts, and in which direction */
-    uint32_t *left;      /* scratch, by vertex */
 } submodi_cut_flow;
 
 /* What a part needs to keep. Starts as an id that no other part has, and zeros. */

@@ -44,13 +44,6 @@ static inline int32_t signed_level(int side, int32_t level)
     return side == SOURCE ? level : -level;
 }
 
-/* Returns arc a if flow runs away from its tail, else the reverse arc. */
-static inline submodi_arc *flow_arc(const forests *f, uint32_t a, bool away)
-{
-    submodi_arc *arc = &f->net->arcs[a];
-    return away ? arc : &f->net->arcs[arc->opposite];
-}
-
 /* Returns the flag in `listed` for the front of a level. Two fronts of a side exist at a time. */
 static inline uint8_t front_flag(int side, int32_t level)
 {
@@ -113,7 +106,8 @@ static bool find_parent(forests *f, int side, int32_t v)
         return false;
     }
     for (uint32_t a = f->current[v]; a < net->first[v + 1]; a++) {
-        if (f->level[net->arcs[a].head] == below && flow_arc(f, a, side == SINK)->residual > 0) {
+        if (f->level[net->arcs[a].head] == below &&
+            submodi_arc_of(net, a, side == SOURCE)->residual > 0) {
             f->parent[v] = a;
             f->current[v] = a;
             return true;
@@ -131,7 +125,7 @@ static void rise(forests *f, int side, int32_t v)
     f->parent[v] = ORPHAN;
     for (size_t a = net->first[v]; a < net->first[v + 1] && lowest > least; a++) {
         int32_t level = signed_level(side, f->level[net->arcs[a].head]);
-        if (level > 0 && level < lowest && flow_arc(f, (uint32_t)a, side == SINK)->residual > 0) {
+        if (level > 0 && level < lowest && submodi_arc_of(net, a, side == SOURCE)->residual > 0) {
             lowest = level;
             f->parent[v] = (uint32_t)a;
             f->current[v] = (uint32_t)a;
@@ -178,7 +172,7 @@ static inline int64_t smaller(int64_t a, int64_t b)
 static int64_t path_residual(const forests *f, int side, int32_t v, int64_t amount)
 {
     while (f->parent[v] != ROOT) {
-        amount = smaller(amount, flow_arc(f, f->parent[v], side == SINK)->residual);
+        amount = smaller(amount, submodi_arc_of(f->net, f->parent[v], side == SOURCE)->residual);
         v = f->net->arcs[f->parent[v]].head;
     }
     int64_t excess = f->net->excess[v];
@@ -190,7 +184,7 @@ static void send(forests *f, int side, int32_t v, int64_t amount)
 {
     submodi_network *net = f->net;
     while (f->parent[v] != ROOT) {
-        submodi_arc *arc = flow_arc(f, f->parent[v], side == SINK);
+        submodi_arc *arc = submodi_arc_of(f->net, f->parent[v], side == SOURCE);
         int32_t above = net->arcs[f->parent[v]].head;
         arc->residual -= amount;
         net->arcs[arc->opposite].residual += amount;
@@ -228,7 +222,7 @@ static inline void grow_from(forests *f, int side, int32_t v)
     const int32_t level = signed_level(side, f->depth[side]);
     for (size_t a = net->first[v]; a < net->first[v + 1] && f->level[v] == level; a++) {
         int32_t w = net->arcs[a].head;
-        submodi_arc *arc = flow_arc(f, (uint32_t)a, side == SOURCE);
+        submodi_arc *arc = submodi_arc_of(net, a, side == SINK);
         while (signed_level(side, f->level[w]) < 0 && arc->residual > 0 && f->level[v] == level) {
             augment(f, arc);
         }

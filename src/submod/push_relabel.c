@@ -36,13 +36,6 @@ static inline int64_t excess_of(const preflow *f, int32_t v)
     return f->mirrored ? -f->net->excess[v] : f->net->excess[v];
 }
 
-/* Returns the arc that takes flow to the head of arc a, or back. */
-static inline submodi_arc *flow_arc(const preflow *f, size_t a, bool back)
-{
-    submodi_arc *arc = &f->net->arcs[a];
-    return f->mirrored != back ? &f->net->arcs[arc->opposite] : arc;
-}
-
 static void enqueue(preflow *f, int32_t v)
 {
     if (!f->queued[v] && f->label[v] != FAR) {
@@ -81,7 +74,7 @@ static size_t compute_distances(preflow *f)
         int32_t v = f->found[next];
         for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
             int32_t w = net->arcs[a].head;
-            if (f->label[w] == FAR && flow_arc(f, a, true)->residual > 0) {
+            if (f->label[w] == FAR && submodi_arc_of(net, a, !f->mirrored)->residual > 0) {
                 f->label[w] = f->label[v] + 1;
                 f->found[end++] = w;
             }
@@ -115,7 +108,7 @@ static bool push(preflow *f, int32_t v)
             return false;
         }
         int32_t w = net->arcs[a].head;
-        submodi_arc *arc = flow_arc(f, a, false);
+        submodi_arc *arc = submodi_arc_of(net, a, f->mirrored);
         if (f->label[v] == f->label[w] + 1 && arc->residual > 0) {
             int64_t most = excess_of(f, v);
             int64_t amount = most < arc->residual ? most : arc->residual;
@@ -139,7 +132,7 @@ static void relabel(preflow *f, int32_t v)
     f->label[v] = FAR;
     for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
         uint32_t below = f->label[net->arcs[a].head];
-        if (below < lowest && flow_arc(f, a, false)->residual > 0) {
+        if (below < lowest && submodi_arc_of(net, a, f->mirrored)->residual > 0) {
             lowest = below;
             f->label[v] = below + 1;
         }
