@@ -303,11 +303,13 @@ static submod_status allocate(submodi_blocks *c)
     const bool cut = !c->sum->summands[0].elements && submodi_can_cut(c->sum->summands[0].fn);
     double **vectors[] = {&c->x, &c->r, &c->trial, cut ? &c->cut_u : NULL, &c->cut_s, NULL};
     double **numbers[] = {&c->y, &c->step, NULL};
-    c->works = submodi_work_alloc(c->work, (size_t)c->threads, sizeof(submod_work *));
     c->cut = cut ? submodi_work_alloc(c->work, 1, sizeof *c->cut) : NULL;
+    c->works = submodi_work_alloc(c->work, (size_t)c->threads, sizeof(submod_work *));
+    for (int i = 0; c->works && i < c->threads; i++) {
+        c->works[i] = i ? NULL : c->work;
+    }
     TRY(submodi_work_status(c->work));
-    memset(c->works, 0, (size_t)c->threads * sizeof(submod_work *));
-    for (int i = 0; i < c->threads; i++) {
+    for (int i = 1; i < c->threads; i++) {
         TRY(submod_work_create(&c->works[i]));
     }
     if (!submodi_take_vectors(c->work, n, vectors) ||
@@ -351,7 +353,7 @@ submod_status submodi_blocks_start(submodi_blocks *c, const submodi_prox_problem
 
 void submodi_blocks_end(submodi_blocks *c)
 {
-    for (int i = 0; c->works && i < c->threads; i++) {
+    for (int i = 1; c->works && i < c->threads; i++) {
         submod_work_free(c->works[i]);
     }
     for (size_t j = 0; j < c->sum->count; j++) {
