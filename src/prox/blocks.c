@@ -174,7 +174,7 @@ static submod_status add_summand(const submodi_blocks *c, const submodi_summand 
                                  submodi_extension *f)
 {
     submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, c->work);
+    submod_work *w = submodi_scope_open(&scope, c->works[0]);
     const submod_prox_settings plain = submod_prox_defaults();
     const submodi_prox_problem p = {
         .fn = t->fn, .lambda = c->p->lambda / t->coefficient, .settings = &plain};
@@ -306,10 +306,10 @@ static submod_status allocate(submodi_blocks *c)
     c->cut = cut ? submodi_work_alloc(c->work, 1, sizeof *c->cut) : NULL;
     c->works = submodi_work_alloc(c->work, (size_t)c->threads, sizeof(submod_work *));
     for (int i = 0; c->works && i < c->threads; i++) {
-        c->works[i] = i ? NULL : c->work;
+        c->works[i] = NULL;
     }
     TRY(submodi_work_status(c->work));
-    for (int i = 1; i < c->threads; i++) {
+    for (int i = 0; i < c->threads; i++) {
         TRY(submod_work_create(&c->works[i]));
     }
     if (!submodi_take_vectors(c->work, n, vectors) ||
@@ -353,7 +353,7 @@ submod_status submodi_blocks_start(submodi_blocks *c, const submodi_prox_problem
 
 void submodi_blocks_end(submodi_blocks *c)
 {
-    for (int i = 1; c->works && i < c->threads; i++) {
+    for (int i = 0; c->works && i < c->threads; i++) {
         submod_work_free(c->works[i]);
     }
     for (size_t j = 0; j < c->sum->count; j++) {
