@@ -174,7 +174,7 @@ static submod_status add_summand(const submodi_blocks *c, const submodi_summand 
                                  submodi_extension *f)
 {
     submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, c->work);
+    submod_work *w = submodi_scope_open(&scope, c->works[0]);
     const submod_prox_settings plain = submod_prox_defaults();
     const submodi_prox_problem p = {
         .fn = t->fn, .lambda = c->p->lambda / t->coefficient, .settings = &plain};
@@ -303,10 +303,12 @@ static submod_status allocate(submodi_blocks *c)
     const bool cut = !c->sum->summands[0].elements && submodi_can_cut(c->sum->summands[0].fn);
     double **vectors[] = {&c->x, &c->r, &c->trial, cut ? &c->cut_u : NULL, &c->cut_s, NULL};
     double **numbers[] = {&c->y, &c->step, NULL};
-    c->works = submodi_work_alloc(c->work, (size_t)c->threads, sizeof(submod_work *));
     c->cut = cut ? submodi_work_alloc(c->work, 1, sizeof *c->cut) : NULL;
+    c->works = submodi_work_alloc(c->work, (size_t)c->threads, sizeof(submod_work *));
+    for (int i = 0; c->works && i < c->threads; i++) {
+        c->works[i] = NULL;
+    }
     TRY(submodi_work_status(c->work));
-    memset(c->works, 0, (size_t)c->threads * sizeof(submod_work *));
     for (int i = 0; i < c->threads; i++) {
         TRY(submod_work_create(&c->works[i]));
     }

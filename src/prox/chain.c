@@ -363,10 +363,10 @@ static submod_status solve_scattered(const submodi_prox_problem *problem, const 
                                      submod_prox_info *info, submod_work *w)
 {
     size_t n = problem->fn->n;
-    double *x, *path_u, *path_s, **vectors[] = {&x, &path_u, &path_s, NULL};
-    if (!submodi_take_vectors(w, n, vectors)) {
-        return submodi_out_of_memory();
-    }
+    double *x = submodi_work_alloc(w, n, sizeof *x);
+    double *path_u = submodi_work_alloc(w, n, sizeof *path_u);
+    double *path_s = submodi_work_alloc(w, n, sizeof *path_s);
+    TRY(submodi_work_status(w));
     for (size_t i = 0; i < n; i++) {
         x[i] = problem->x[p->order[i]];
     }
@@ -383,7 +383,7 @@ submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u,
 {
     const submodi_paths *p = submodi_cut_of(problem->fn)->paths;
     size_t n = problem->fn->n;
-    submodi_extension f;
+    submodi_extension f = {0};
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     knot *knots = submodi_work_alloc(w, 2 * n, sizeof *knots);

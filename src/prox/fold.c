@@ -147,12 +147,12 @@ static submod_status arrange(submodi_folded *to, submod_work *w)
     return SUBMOD_OK;
 }
 
-submod_status submodi_fold(const submod_fn *fn, submodi_folded *to, submod_work *w)
+submod_status submodi_fold(const submod_fn *fn, submodi_folded *folded, submod_work *work)
 {
-    *to = (submodi_folded){.n = fn->n};
-    TRY(add_terms(to, fn, w));
-    TRY(fold_kind(to, is_cut, w));
-    TRY(fold_kind(to, is_cardinality, w));
-    fold_counts(to);
-    return arrange(to, w);
+    *folded = (submodi_folded){.n = fn->n};
+    TRY(add_terms(folded, fn, work));
+    TRY(fold_kind(folded, is_cut, work));
+    TRY(fold_kind(folded, is_cardinality, work));
+    fold_counts(folded);
+    return arrange(folded, work);
 }

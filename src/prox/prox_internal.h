@@ -17,16 +17,16 @@ typedef struct submodi_extension {
     double size;   /* size of the terms of that sum: rounding is relative to it */
 } submodi_extension;
 
-/* What an iterative method shows to a caller that decides when to stop: the present base s
- * by element and, if the method has a greedy order at hand, that order and the gains along it. The
- * view may be of one part of a problem only: its element i is sequence[begin + i] of the whole. */
+/* What an iterative method shows to `enough`: the present base s and, if it has a greedy order at
+ * hand, that order and the gains along it. Element i is sequence[begin + i] of the whole problem.
+ */
 typedef struct submodi_view {
     size_t n;
     const double *s;
-    const int32_t *order; /* NULL: there is none */
+    const int32_t *order; /* or NULL */
     const double *gains;
     double sigma;            /* the unit of s and gains */
-    const int32_t *sequence; /* NULL: 0, 1, .. */
+    const int32_t *sequence; /* NULL means 0, 1, .. */
     size_t begin;
     double before;    /* F of the elements in the parts before this one, minus F(empty) */
     double low, high; /* every entry of lambda u lies between them */
@@ -38,25 +38,24 @@ typedef struct submodi_prox_problem {
     const double *x;
     double lambda;
     const submod_prox_settings *settings;
-    /* A method that knows the extension at the final u and s without a sort stores it here; with
-     * the hinge, u and s are then those of the hinge. NULL if it is not needed. */
+    /* Receives the extension at the final u and s, those of the hinge if it is set, from a method
+     * that has it without a sort. NULL if it is not needed. */
     submodi_extension *extension;
-    /* Empty at first. A method that knows s as a combination stores it here. NULL if it is not
-     * needed. The caller's own, settings->combination, is only read: the call may still fail. */
+    /* Receives s as a combination from a method that has one; empty at first. NULL if it is not
+     * needed. settings->combination is only read, since the call may still fail. */
     submod_combination *found;
-    /* Ends an iterative method when it returns true. NULL: the gap alone decides. */
+    /* Ends an iterative method when it returns true. NULL means that the gap alone decides. */
     bool (*enough)(void *ctx, const submodi_view *view);
     void *enough_ctx;
 } submodi_prox_problem;
 
-/* A method: fills u and s (never NULL) and the counts in info, which starts at zero. prox.c
- * composes the result with the hinge, computes primal, dual and gap, and sets method and time.
- * Scratch memory is taken from a scope on work. */
-typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
-                                         submod_prox_info *info, submod_work *work);
-
 /* Whether a method can handle a function. */
 typedef bool submodi_prox_can(const submod_fn *fn);
+
+/* A method: fills u and s (never NULL) and the counts in info, which starts at zero. prox.c
+ * composes the result with the hinge, computes primal, dual and gap, and sets method and time. */
+typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
+                                         submod_prox_info *info, submod_work *work);
 
 submodi_prox_can submodi_can_closed_form, submodi_can_cardinality, submodi_can_own,
     submodi_can_own_in_sum, submodi_can_jaccard, submodi_can_two_counts, submodi_can_chain,
@@ -68,8 +67,7 @@ submodi_prox_solve submodi_prox_closed_form, submodi_prox_cardinality, submodi_p
 /* Whether the parts of a sum make it easier than the whole; false also when memory runs out. */
 submodi_prox_can submodi_sum_is_easier;
 
-/* For methods that split a problem: the first method but SUM that can handle a part. Sets
- * info->method. */
+/* The first method but SUM that can handle a function; sets info->method. */
 submodi_prox_solve submodi_prox_by_itself;
 
 /* Reports how far an iterative method has come. */
@@ -92,8 +90,8 @@ void submodi_combination_move(submod_combination *to, submod_combination *from);
 
 /* ---- the objectives of u and s ---- */
 
-/* Computes the extension at u, compared with s, by a sort and a chain: for methods that do not
- * leave it. Of p only fn, lambda and settings->hinge are read. */
+/* Computes the extension at u, compared with s, by a sort and a chain, for a cut by its edges. Of p
+ * only fn, lambda and settings->hinge are read. */
 submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
                                    submodi_extension *f, submod_work *work);
 
@@ -106,8 +104,8 @@ typedef struct submodi_prox_result {
     const double *u, *s;
 } submodi_prox_result;
 
-/* Fills primal, dual and gap of info. *terms: the size of the terms that cancel in the gap. Does
- * not depend on the number of threads. SUBMOD_ENUMERIC: overflow. */
+/* Fills primal, dual and gap of info, and *terms with the size of the terms that cancel in the gap.
+ * Returns SUBMOD_ENUMERIC on overflow. */
 submod_status submodi_prox_objectives(const submodi_prox_result *r, const submodi_extension *f,
                                       submod_prox_info *info, double *terms);
 

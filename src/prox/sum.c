@@ -280,10 +280,10 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
     const size_t k = t->fn->n;
     submod_prox_settings settings = *p->settings;
     submodi_extension f = {0};
-    double *y, *own_u, *own_s, **vectors[] = {&y, &own_u, &own_s, NULL};
-    if (!submodi_take_vectors(w, k, vectors)) {
-        return submodi_out_of_memory();
-    }
+    double *y = submodi_work_alloc(w, k, sizeof *y);
+    double *own_u = submodi_work_alloc(w, k, sizeof *own_u);
+    double *own_s = submodi_work_alloc(w, k, sizeof *own_s);
+    TRY(submodi_work_status(w));
     for (size_t i = 0; i < k; i++) {
         y[i] = u[t->elements ? t->elements[i] : (int32_t)i];
     }

@@ -46,7 +46,7 @@ typedef struct submodi_blocks {
     submod_work *work;
     submodi_block *block;
     size_t count;
-    submod_work **works; /* one for each thread */
+    submod_work **works; /* one for each thread; work itself cannot grow now */
     int threads;
     /* The prox of the cut, which is block 0, kept from one projection to the next. */
     submodi_cut_prox *cut; /* NULL if there is no cut */
