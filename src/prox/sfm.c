@@ -28,9 +28,9 @@ typedef struct search {
     double begin;             /* when the call began */
     bool extremes, with_base; /* the caller wants the sets; s or info */
     bool has_sets, has_base;
-    uint8_t *smallest, *largest; /* n flags each: the caller's, or scratch */
+    uint8_t *smallest, *largest; /* n flags each */
     uint8_t *best;               /* the best set seen */
-    double *s;                   /* the base: the caller's, or scratch */
+    double *s;                   /* the base */
     double value;                /* F(A) - F(empty) of the best set seen */
     double scale;                /* what rounding errors of F are relative to */
     int32_t *order;
@@ -429,10 +429,9 @@ static submod_sfm_method choose(const submod_fn *fn, submod_sfm_method wanted)
 static submod_status solve(search *f)
 {
     submod_status outcome;
-    submodi_take_vectors(f->work, f->n, (double **[]){&f->gains, &f->key, &f->zero, NULL});
-    f->s = f->s ? f->s : submodi_work_alloc(f->work, f->n, sizeof *f->s);
-    f->smallest = f->smallest ? f->smallest : submodi_work_alloc(f->work, f->n, 1);
-    f->largest = f->largest ? f->largest : submodi_work_alloc(f->work, f->n, 1);
+    submodi_take_vectors(f->work, f->n, (double **[]){&f->s, &f->gains, &f->key, &f->zero, NULL});
+    f->smallest = submodi_work_alloc(f->work, f->n, sizeof *f->smallest);
+    f->largest = submodi_work_alloc(f->work, f->n, sizeof *f->largest);
     f->best = submodi_work_alloc(f->work, f->n, sizeof *f->best);
     f->order = submodi_work_alloc(f->work, f->n, sizeof *f->order);
     TRY(submodi_work_status(f->work));
@@ -453,6 +452,19 @@ static submod_status solve(search *f)
     return outcome < 0 ? outcome : finish(f, outcome);
 }
 
+static void copy_out(search *f, uint8_t *smallest, uint8_t *largest, double *s,
+                     submod_sfm_info *info)
+{
+    submodi_copy_out(smallest, f->smallest, f->n, sizeof *smallest);
+    submodi_copy_out(largest, f->largest, f->n, sizeof *largest);
+    submodi_copy_out(s, f->s, f->n, sizeof *s);
+    if (f->settings->combination && f->info->method == SUBMOD_SFM_MIN_NORM) {
+        submodi_combination_move(f->settings->combination, &f->found);
+    }
+    f->info->seconds = submodi_seconds() - f->begin;
+    submodi_copy_out(info, f->info, 1, sizeof *info);
+}
+
 submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest, double *s,
                          const submod_sfm_settings *settings, submod_sfm_info *info,
                          submod_work *work)
@@ -464,9 +476,6 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                 .begin = submodi_seconds(),
                 .extremes = smallest || largest,
                 .with_base = s || info,
-                .smallest = smallest,
-                .largest = largest,
-                .s = s,
                 .info = &found};
     submod_status status = check_arguments(fn, f.settings);
     if (status == SUBMOD_OK) {
@@ -476,11 +485,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
         found.method = choose(fn, f.settings->method);
         status = solve(&f);
         if (status >= 0) {
-            if (f.settings->combination && found.method == SUBMOD_SFM_MIN_NORM) {
-                submodi_combination_move(f.settings->combination, &f.found);
-            }
-            found.seconds = submodi_seconds() - f.begin;
-            submodi_copy_out(info, &found, 1, sizeof *info);
+            copy_out(&f, smallest, largest, s, info);
         }
         submod_combination_free(&f.found);
         submodi_scope_close(&scope);
