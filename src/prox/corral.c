@@ -235,13 +235,12 @@ static void remove_from_factor(submodi_corral *c, size_t j)
     }
 }
 
+/* Removes a factored point; its memory goes to the end of the list. */
 static void remove_point(submodi_corral *c, size_t j)
 {
     submodi_corral_point removed = c->points[j];
     size_t behind = --c->count - j;
-    if (j < c->factored) {
-        remove_from_factor(c, j);
-    }
+    remove_from_factor(c, j);
     memmove(c->points + j, c->points + j + 1, behind * sizeof removed);
     c->points[c->count] = removed;
     memmove(c->weights + j, c->weights + j + 1, behind * sizeof *c->weights);

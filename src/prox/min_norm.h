@@ -11,8 +11,7 @@
  *
  * Affinely independent points with weights w > 0, and the steps of an active-set method towards
  *
- *     max over w in the simplex of  <w, offset> - |p(w) - y|^2 / 2,      p(w) = sum of w_j point_j
- * .
+ *     max over w in the simplex of  <w, offset> - |p(w) - y|^2 / 2,     p(w) = sum of w_j point_j.
  *
  * At s = p(w), with t = y - s, the objective grows per unit of w_j by r_j = <point_j, t> +
  * offset_j. All sums have a fixed order: bits do not depend on the number of threads. */
@@ -26,9 +25,9 @@ typedef struct submodi_candidate {
     size_t tag;           /* the caller's, kept with the point */
 } submodi_candidate;
 
+/* A point relative to the origin of the corral, so that small hulls far away lose nothing. */
 typedef struct submodi_corral_point {
-    double
-        *row; /* n: the point relative to the origin, so that small hulls far away lose nothing */
+    double *row;    /* n */
     int32_t *order; /* NULL unless orders are kept */
     double offset;
     size_t tag;
