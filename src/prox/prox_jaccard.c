@@ -89,22 +89,17 @@ static size_t within(size_t k, size_t lo, size_t hi)
 static size_t count_above(const solver *s, double threshold, size_t lo, size_t hi, size_t hint)
 {
     const double *value = s->fg->value;
-    size_t step = 1;
-    hint = within(hint, lo, hi);
-    if (hint < hi && value[hint] > threshold) {
-        for (lo = hint + 1; lo + step <= hi && value[lo + step - 1] > threshold; step *= 2) {
-            lo += step;
-            s->l->work++;
-        }
-        hi = lo + step - 1 < hi ? lo + step - 1 : hi;
-    } else {
-        for (hi = hint; lo + step <= hi && value[hi - step] <= threshold; step *= 2) {
-            hi -= step;
-            s->l->work++;
-        }
-        lo = lo + step <= hi ? hi - step + 1 : lo;
+    size_t k = within(hint, lo, hi);
+    for (size_t step = 1; k < hi && value[k] > threshold; step *= 2, s->l->work++) {
+        lo = k + 1;
+        k = hi - k > step ? k + step : hi;
     }
-    for (; lo < hi; s->l->work++) {
+    hi = k;
+    for (size_t step = 1; k > lo && value[k - 1] <= threshold; step *= 2, s->l->work++) {
+        hi = k - 1;
+        k = k - lo > step ? k - step : lo;
+    }
+    for (lo = k; lo < hi; s->l->work++) {
         size_t middle = lo + (hi - lo) / 2;
         if (value[middle] > threshold) {
             lo = middle + 1;
@@ -156,17 +151,13 @@ static double find_root(const solver *s, submodi_level *level)
     range r = {within(level->begin[1], least, s->fg->count), level->end[1]};
     r.end = r.end > r.begin ? r.end : r.begin;
     double u = value_with(s, &b, r.begin, r.end);
-    for (int steps = 0;; steps++) {
+    for (int steps = 0; steps <= PATIENCE; steps++) {
         range next = steps < PATIENCE ? foreground_at(s, &b, u, least, r) : halve(s, &b, least);
-        bool stays = next.begin == r.begin && next.end == r.end;
+        if (next.begin == r.begin && next.end == r.end) {
+            break;
+        }
         r = next;
-        if (stays) {
-            break;
-        }
         u = value_with(s, &b, r.begin, r.end);
-        if (steps == PATIENCE) {
-            break;
-        }
     }
     level->begin[1] = (uint32_t)r.begin;
     level->end[1] = (uint32_t)r.end;
@@ -217,22 +208,13 @@ static size_t push_singles(const solver *s, size_t first, double *before)
 }
 
 /* Adds a level for the run [first, end) of equal values, whose u are equal by symmetry. Searches
- * its foreground near that of the level before. Returns its u, or just `before` if u is not below
- * it, because the two are then pooled. */
-static double push(const solver *s, size_t first, size_t end, double before)
+ * its foreground near that of the level before. Returns its u. */
+static double push(const solver *s, size_t first, size_t end)
 {
     submodi_points *l = s->l;
     uint32_t near = l->count ? l->level[l->count - 1].end[1] : 0;
     submodi_level *level = &l->level[l->count++];
     *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
-    if (l->count > 1) { /* at u = before, its foreground begins where the last one ended */
-        block b = block_of(s, level);
-        level->end[1] = (uint32_t)count_above(s, before + b.t_end, near, s->fg->count, near);
-        if (value_with(s, &b, near, level->end[1]) >= before) {
-            return before;
-        }
-        level->end[1] = near;
-    }
     return find_root(s, level);
 }
 
@@ -268,7 +250,7 @@ static void find_levels(const solver *s)
         while (end < s->bg->count && s->bg->value[end] == s->bg->value[first]) {
             end++;
         }
-        double u = push(s, first, end, before);
+        double u = push(s, first, end);
         while (before <= u) {
             u = pool(s);
             before = l->count > 1 ? u_before_last(s) : INFINITY;
