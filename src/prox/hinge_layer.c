@@ -170,17 +170,15 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
 }
 
 /* Rounds both outputs to float. prox may be the scores, which are read row by row. */
-static submod_status write_outputs(const layer *x, const submod_gradient *prox,
-                                   const submod_gradient *direction)
+static bool write_image(const layer *x, size_t image, const submod_gradient *prox,
+                        const submod_gradient *direction)
 {
     const submodi_batch *batch = &x->batch;
     const size_t n = batch->scores.pixels;
     float *row = batch->memory[0].v;
     bool good = true;
-    for (size_t at = 0, count; good && at < batch->scores.batch * n; at += count) {
-        const double *d = x->derivative + at;
-        size_t image = at / n;
-        size_t first = at % n;
+    for (size_t first = 0, count; good && first < n; first += count) {
+        const double *d = x->derivative + image * n + first;
         count = n - first < batch->tile ? n - first : batch->tile;
         if (prox) {
             const float *score = submodi_row(&batch->scores, image, 0, first, count, row);
@@ -196,9 +194,7 @@ static submod_status write_outputs(const layer *x, const submod_gradient *prox,
             good = put(direction, image, first, count, row);
         }
     }
-    return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC,
-                               "an output, scaled or added to what is there, overflows a float");
+    return good;
 }
 
 /* ---- the layer ---- */
@@ -248,8 +244,11 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
     x->derivative = submodi_work_alloc(w, pixels, sizeof *x->derivative);
     TRY(submodi_work_status(w));
     submod_status outcome = solve_groups(x, info, w);
-    if (outcome >= 0) {
-        TRY(write_outputs(x, prox, direction));
+    for (size_t image = 0; outcome >= 0 && image < batch->scores.batch; image++) {
+        if (!write_image(x, image, prox, direction)) {
+            outcome = submodi_fail(SUBMOD_ENUMERIC, "an output, scaled or added to what is there, "
+                                                    "overflows a float");
+        }
     }
     return outcome;
 }
