@@ -207,17 +207,6 @@ static size_t push_singles(const solver *s, size_t first, double *before)
     return j;
 }
 
-/* Adds a level for the run [first, end) of equal values, whose u are equal by symmetry. Searches
- * its foreground near that of the level before. Returns its u. */
-static double push(const solver *s, size_t first, size_t end)
-{
-    submodi_points *p = s->points;
-    uint32_t near = p->count ? p->level[p->count - 1].end[1] : 0;
-    submodi_level *level = &p->level[p->count++];
-    *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
-    return find_root(s, level);
-}
-
 /* Merges the last two levels. Returns the value of the result. */
 static double pool(const solver *s)
 {
@@ -250,7 +239,12 @@ static void find_levels(const solver *s)
         while (end < s->bg->count && s->bg->value[end] == s->bg->value[first]) {
             end++;
         }
-        double u = push(s, first, end);
+        /* A level of equal values, whose u are equal by symmetry; its foreground is near that of
+         * the level before. */
+        uint32_t near = p->count ? p->level[p->count - 1].end[1] : 0;
+        submodi_level *level = &p->level[p->count++];
+        *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
+        double u = find_root(s, level);
         while (before <= u) {
             u = pool(s);
             before = p->count > 1 ? u_before_last(s) : INFINITY;
