@@ -283,13 +283,16 @@ static submod_status solve(submodi_points *p, bool hinge, prox_pair *pair, submo
     return SUBMOD_OK;
 }
 
-/* Copies u and s of n elements. point: the index of each one's point; NULL means its own. */
+/* Copies u (unless NULL) and s of n elements. point: the index of each one's point; NULL means its
+ * own. */
 static void copy_pairs(const prox_pair *pair, const uint32_t *point, size_t n, double *u, double *s)
 {
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t i = 0; i < n; i++) {
         const prox_pair *of = &pair[point ? point[i] : i];
-        u[i] = of->u;
+        if (u) {
+            u[i] = of->u;
+        }
         s[i] = of->s;
     }
 }
@@ -411,12 +414,11 @@ bool submodi_can_two_counts(const submod_fn *fn)
     return c && !c->weight && (c->measure.type == SUBMOD_MEASURE_TVERSKY || fn->calls_user_code);
 }
 
-static submod_status run(const submodi_prox_problem *problem, double *u, double *s,
-                         submod_prox_info *info, submod_work *w)
+static submod_status run(const submodi_counts *c, const submodi_prox_problem *problem, double *u,
+                         double *s, submod_prox_info *info, submod_work *w)
 {
-    const submodi_counts *c = submodi_counts_of(problem->fn);
     const double *x = problem->x;
-    size_t n = problem->fn->n;
+    size_t n = (size_t)(c->P + c->N);
     double accuracy = problem->settings->accuracy;
     submodi_points p = {.measure = &c->measure, .lambda = problem->lambda, .total = {c->N, c->P}};
     bins b = {0};
@@ -436,13 +438,20 @@ static submod_status run(const submodi_prox_problem *problem, double *u, double 
     return SUBMOD_OK;
 }
 
+submod_status submodi_prox_of_counts(const submodi_counts *c, const submodi_prox_problem *p,
+                                     double *u, double *s, submod_prox_info *info,
+                                     submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = run(c, p, u, s, info, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
+}
+
 submod_status submodi_prox_counts(const submodi_prox_problem *p, double *u, double *s,
                                   submod_prox_info *info, submod_work *work)
 {
-    submodi_scope scope;
-    submod_status status = run(p, u, s, info, submodi_scope_open(&scope, work));
-    submodi_scope_close(&scope);
-    return status;
+    return submodi_prox_of_counts(submodi_counts_of(p->fn), p, u, s, info, work);
 }
 
 size_t submodi_prox_counts_bytes(const submod_measure *measure, size_t n, int threads)
