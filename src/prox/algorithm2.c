@@ -162,15 +162,6 @@ static submod_status follow(path *p, double deadline)
     }
 }
 
-static submod_status run_listing(path *p, double deadline)
-{
-    submod_status status = follow(p, deadline);
-    for (size_t i = 0; i < p->n; i++) {
-        p->g[i] = p->problem->lambda * (p->v0[i] - p->v[i]);
-    }
-    return status;
-}
-
 /* ---- the fast route ----
  *
  * Every g is a projection of all earlier ones on a smaller subspace, so <g_earlier, g> = <g, g>,
@@ -180,8 +171,9 @@ static submod_status run_listing(path *p, double deadline)
  * further, has the lower mean. So v is the projection of the free end points on the falling
  * sequences, after line 9 has averaged g over ties.
  *
- * The wall at 0 is applied at the end, by max(v, min(v0, 0)): the hinge needs a monotone F, so all
- * g are >= 0, and points that meet below 0 do not affect those above. */
+ * The wall at 0 is applied at the end, by max(v, min(v0, 0)), to points that begin above it: the
+ * hinge needs a monotone F, so all g are >= 0, and points that meet below 0 do not affect those
+ * above. */
 
 static submod_status run_regression(path *p, submod_work *w)
 {
@@ -218,10 +210,10 @@ static submod_status run(path *p, double deadline, double *u, double *d, submod_
     }
     begin_path(p);
     bool fast = problem->settings->method == SUBMOD_PROX_ALGORITHM_2;
-    submod_status status = fast ? run_regression(p, w) : run_listing(p, deadline);
+    submod_status status = fast ? run_regression(p, w) : follow(p, deadline);
     for (size_t i = 0; i < p->n; i++) { /* Line 17. */
         u[order[i]] = p->v[i];
-        d[order[i]] = p->g[i];
+        d[order[i]] = fast ? p->g[i] : problem->lambda * (p->v0[i] - p->v[i]);
     }
     return status < 0 || submodi_all_finite(u, p->n)
                ? status

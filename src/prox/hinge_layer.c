@@ -26,21 +26,21 @@ typedef struct layer {
 /* Memory of one thread that solves groups. */
 typedef struct memory {
     double *margin; /* of the pixels that are not ignored */
-    size_t count;
-    double *u, *d;
-    uint8_t *foreground;
-    submod_work work; /* for the solver */
+    double *d;
+    submodi_counts *counts; /* of the margins read so far */
+    submod_work work;       /* for the solver */
 } memory;
 
 static submod_status take_memory(const layer *x, size_t solvers, memory **all, submod_work *w)
 {
     size_t n = x->pixels;
+    size_t flags = (n / 32 + 1) * sizeof(uint32_t);
     size_t bytes = submodi_prox_counts_bytes(&x->measure, n, x->batch.threads);
     *all = submodi_work_alloc(w, solvers, sizeof **all);
     for (size_t t = 0; *all && t < solvers; t++) {
         memory *m = &(*all)[t];
-        double **const vectors[] = {&m->margin, &m->u, &m->d, NULL};
-        m->foreground = submodi_work_alloc(w, n, sizeof *m->foreground);
+        double **const vectors[] = {&m->margin, &m->d, NULL};
+        m->counts = submodi_work_alloc(w, sizeof *m->counts + flags, 1);
         m->work = (submod_work){
             .block = submodi_work_alloc(w, bytes, 1), .capacity = bytes, .borrowed = true};
         if (!submodi_take_vectors(w, n, vectors)) {
@@ -61,33 +61,59 @@ static void read_margins(const void *context, const submodi_tile *tile)
     const layer *x = ((const reader *)context)->layer;
     memory *m = ((const reader *)context)->memory;
     double *side = x->derivative + tile->image * x->batch.scores.pixels + tile->first;
+    submodi_counts *c = m->counts;
+    size_t count = (size_t)(c->P + c->N);
+    size_t fg = 0;
     for (size_t i = 0; i < tile->n; i++) {
         int32_t code = tile->codes[i]; /* neither 1 nor 0: an ignored pixel */
         side[i] = code == 1 ? 1 : code == 0 ? -1 : 0;
         if (side[i] != 0) {
-            m->foreground[m->count] = side[i] > 0;
-            m->margin[m->count++] = 1 - side[i] * (double)tile->v[i];
+            c->foreground[count / 32] |= (uint32_t)code << count % 32;
+            fg += (size_t)code;
+            m->margin[count++] = 1 - side[i] * (double)tile->v[i];
         }
     }
+    c->P += (double)fg;
+    c->N = (double)count - c->P;
+}
+
+static submod_status follow_algorithm2(const layer *x, const memory *m, size_t n,
+                                       submod_prox_info *info)
+{
+    submod_fn *fn = NULL;
+    uint8_t *foreground = submodi_alloc(n, sizeof *foreground);
+    double *u = submodi_alloc(n, sizeof *u);
+    submod_status status = foreground && u ? SUBMOD_OK : SUBMOD_ENOMEM;
+    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
+        foreground[i] = submodi_in_foreground(m->counts, (int32_t)i);
+    }
+    status = status ? status : submod_fn_counts(n, foreground, NULL, &x->measure, &fn);
+    if (status == SUBMOD_OK) {
+        const submodi_prox_problem p = {
+            .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox};
+        status = submodi_algorithm2(&p, x->deadline, u, m->d, info, NULL);
+    }
+    submod_fn_free(fn);
+    submodi_free(foreground);
+    submodi_free(u);
+    return status;
 }
 
 /* Computes d of the margins. */
 static submod_status solve_margins(const layer *x, memory *m, submod_prox_info *info)
 {
-    submod_fn *fn = NULL;
-    submodi_extension f = {0};
-    TRY(submod_fn_counts(m->count, m->foreground, NULL, &x->measure, &fn));
-    submodi_prox_problem p = {
-        .fn = fn, .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
-    submod_status status;
-    if (submodi_is_algorithm2(x->prox.method)) {
-        status = submodi_algorithm2(&p, x->deadline, m->u, m->d, info, &m->work);
-    } else {
-        status = submodi_prox_counts(&p, m->u, m->d, info, &m->work);
-        status = status || (isfinite(f.value) && isfinite(f.excess)) ? status : SUBMOD_ENUMERIC;
+    size_t n = (size_t)(m->counts->P + m->counts->N);
+    if (n == 0) {
+        return SUBMOD_OK;
     }
-    submod_fn_free(fn);
-    return status;
+    if (submodi_is_algorithm2(x->prox.method)) {
+        return follow_algorithm2(x, m, n, info);
+    }
+    submodi_extension f = {0};
+    const submodi_prox_problem p = {
+        .x = m->margin, .lambda = x->lambda, .settings = &x->prox, .extension = &f};
+    TRY(submodi_prox_of_counts(m->counts, &p, NULL, m->d, info, &m->work));
+    return isfinite(f.value) && isfinite(f.excess) ? SUBMOD_OK : SUBMOD_ENUMERIC;
 }
 
 /* Solves one group with the memory of this thread; no other thread reads the group. */
@@ -98,16 +124,14 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
     alone.threads = 1;
     alone.memory += thread;
     const reader reading = {x, m};
-    m->count = 0;
+    *m->counts = (submodi_counts){.measure = x->measure};
+    memset(m->counts->foreground, 0, (x->pixels / 32 + 1) * sizeof *m->counts->foreground);
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submod_prox_info mine = {0};
-    submod_status status = SUBMOD_OK;
-    if (m->count) {
-        status = solve_margins(x, m, &mine);
-    }
+    submod_status status = solve_margins(x, m, &mine);
     double *side = x->derivative + group * x->pixels;
     for (size_t i = 0, k = 0; status >= 0 && i < x->pixels; i++) {
         if (side[i] != 0) {
@@ -170,17 +194,15 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
 }
 
 /* Rounds both outputs to float. prox may be the scores, which are read row by row. */
-static submod_status write_outputs(const layer *x, const submod_gradient *prox,
-                                   const submod_gradient *direction)
+static bool write_image(const layer *x, size_t image, const submod_gradient *prox,
+                        const submod_gradient *direction)
 {
     const submodi_batch *batch = &x->batch;
     const size_t n = batch->scores.pixels;
     float *row = batch->memory[0].v;
     bool good = true;
-    for (size_t at = 0, count; good && at < batch->scores.batch * n; at += count) {
-        const double *d = x->derivative + at;
-        size_t image = at / n;
-        size_t first = at % n;
+    for (size_t first = 0, count; good && first < n; first += count) {
+        const double *d = x->derivative + image * n + first;
         count = n - first < batch->tile ? n - first : batch->tile;
         if (prox) {
             const float *score = submodi_row(&batch->scores, image, 0, first, count, row);
@@ -196,9 +218,7 @@ static submod_status write_outputs(const layer *x, const submod_gradient *prox,
             good = put(direction, image, first, count, row);
         }
     }
-    return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC,
-                               "an output, scaled or added to what is there, overflows a float");
+    return good;
 }
 
 /* ---- the layer ---- */
@@ -248,8 +268,11 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
     x->derivative = submodi_work_alloc(w, pixels, sizeof *x->derivative);
     TRY(submodi_work_status(w));
     submod_status outcome = solve_groups(x, info, w);
-    if (outcome >= 0) {
-        TRY(write_outputs(x, prox, direction));
+    for (size_t image = 0; outcome >= 0 && image < batch->scores.batch; image++) {
+        if (!write_image(x, image, prox, direction)) {
+            outcome = submodi_fail(SUBMOD_ENUMERIC, "an output, scaled or added to what is there, "
+                                                    "overflows a float");
+        }
     }
     return outcome;
 }

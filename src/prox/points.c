@@ -247,7 +247,7 @@ static submodi_extension write_levels(const submodi_points *p, bool hinge, prox_
     const size_t wanted = n / PART + 1;
     const size_t parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
     const writer w = {p, 1 / p->lambda, pair};
-    sums part[MOST_PARTS];
+    sums part[MOST_PARTS] = {{0}};
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t t = 0; t < parts; t++) {
         place from = place_at(p, n * t / parts);
@@ -283,13 +283,16 @@ static submod_status solve(submodi_points *p, bool hinge, prox_pair *pair, submo
     return SUBMOD_OK;
 }
 
-/* Copies u and s of n elements. point: the index of each one's point; NULL means its own. */
+/* Copies u (unless NULL) and s of n elements. point: the index of each one's point; NULL means its
+ * own. */
 static void copy_pairs(const prox_pair *pair, const uint32_t *point, size_t n, double *u, double *s)
 {
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t i = 0; i < n; i++) {
         const prox_pair *of = &pair[point ? point[i] : i];
-        u[i] = of->u;
+        if (u) {
+            u[i] = of->u;
+        }
         s[i] = of->s;
     }
 }
@@ -350,11 +353,15 @@ static double middle_of(const bins *b, size_t bin)
     return b->low + ((double)bin + 0.5) * b->width;
 }
 
-/* Counts the elements of each slot. points: of each label, the number of slots with elements. */
-static void count_slots(bins *b, const double *x, size_t n, const uint32_t *foreground,
-                        uint32_t *pixels, size_t points[2])
+/* Counts the elements of each slot, a bin and label, and makes one point of each slot that has
+ * some. */
+static submod_status count_points(submodi_points *p, const double *x, size_t n,
+                                  const uint32_t *foreground, bins *b, submod_work *w)
 {
     double moved = 0;
+    b->slot = submodi_work_alloc(w, n, sizeof *b->slot);
+    uint32_t *slots = submodi_work_alloc(w, 2 * b->count, sizeof *slots);
+    TRY(submodi_work_status(w));
 #pragma omp parallel for num_threads(submodi_threads_for(n)) reduction(max : moved)
     for (size_t i = 0; i < n; i++) {
         size_t bin = (size_t)((x[i] - b->low) / b->width);
@@ -363,40 +370,29 @@ static void count_slots(bins *b, const double *x, size_t n, const uint32_t *fore
         moved = move > moved ? move : moved;
         b->slot[i] = (uint32_t)(2 * bin) + label_at(foreground, i);
     }
-    memset(pixels, 0, 2 * b->count * sizeof *pixels);
-    for (size_t i = 0; i < n; i++) {
-        points[b->slot[i] & 1] += pixels[b->slot[i]]++ == 0;
-    }
     b->error += moved;
-}
-
-/* Makes one point of each slot with elements. */
-static submod_status count_points(submodi_points *p, const double *x, size_t n,
-                                  const uint32_t *foreground, bins *b, submod_work *w)
-{
-    b->slot = submodi_work_alloc(w, n, sizeof *b->slot);
-    uint32_t *slots = submodi_work_alloc(w, 2 * b->count, sizeof *slots);
-    TRY(submodi_work_status(w));
-    size_t points[2] = {0, 0};
-    count_slots(b, x, n, foreground, slots, points);
-    uint64_t next = 0; /* index of the next point */
+    memset(slots, 0, 2 * b->count * sizeof *slots);
+    for (size_t i = 0; i < n; i++) {
+        slots[b->slot[i]]++;
+    }
+    uint32_t points = 0;
     for (size_t k = 0; k < 2; k++) {
-        double *value = submodi_work_alloc(w, points[k], sizeof *value);
-        double *before = submodi_work_alloc(w, points[k] + 1, sizeof *before);
-        uint64_t *record = submodi_work_alloc(w, points[k], sizeof *record);
+        size_t most = (size_t)fmin(p->total[k], (double)b->count);
+        double *value = submodi_work_alloc(w, most, sizeof *value);
+        double *before = submodi_work_alloc(w, most + 1, sizeof *before);
+        uint64_t *record = submodi_work_alloc(w, most, sizeof *record);
         TRY(submodi_work_status(w));
-        p->list[k] = (submodi_point_list){value, points[k], before, record, UINT64_MAX};
+        size_t count = 0;
         before[0] = 0;
         for (size_t bin = b->count; bin-- > 0;) {
             uint32_t *slot = &slots[2 * bin + k];
             if (*slot) {
-                *value++ = middle_of(b, bin);
-                before[1] = before[0] + *slot;
-                before++;
-                *slot = (uint32_t)next;
-                *record++ = next++;
+                value[count] = middle_of(b, bin);
+                before[count + 1] = before[count] + *slot;
+                record[count++] = *slot = points++;
             }
         }
+        p->list[k] = (submodi_point_list){value, count, before, record, UINT64_MAX};
     }
     for (size_t i = 0; i < n; i++) {
         b->slot[i] = slots[b->slot[i]];
@@ -418,12 +414,11 @@ bool submodi_can_two_counts(const submod_fn *fn)
     return c && !c->weight && (c->measure.type == SUBMOD_MEASURE_TVERSKY || fn->calls_user_code);
 }
 
-static submod_status run(const submodi_prox_problem *problem, double *u, double *s,
-                         submod_prox_info *info, submod_work *w)
+static submod_status run(const submodi_counts *c, const submodi_prox_problem *problem, double *u,
+                         double *s, submod_prox_info *info, submod_work *w)
 {
-    const submodi_counts *c = submodi_counts_of(problem->fn);
     const double *x = problem->x;
-    size_t n = problem->fn->n;
+    size_t n = (size_t)(c->P + c->N);
     double accuracy = problem->settings->accuracy;
     submodi_points p = {.measure = &c->measure, .lambda = problem->lambda, .total = {c->N, c->P}};
     bins b = {0};
@@ -435,7 +430,7 @@ static submod_status run(const submodi_prox_problem *problem, double *u, double 
     }
     prox_pair *pair = submodi_work_alloc(w, p.list[0].count + p.list[1].count, sizeof *pair);
     TRY(submodi_work_status(w));
-    submodi_extension unasked;
+    submodi_extension unasked = {0};
     submodi_extension *found = problem->extension ? problem->extension : &unasked;
     TRY(solve(&p, problem->settings->hinge, pair, found, info, w));
     copy_pairs(pair, b.slot, n, u, s);
@@ -443,13 +438,20 @@ static submod_status run(const submodi_prox_problem *problem, double *u, double 
     return SUBMOD_OK;
 }
 
+submod_status submodi_prox_of_counts(const submodi_counts *c, const submodi_prox_problem *p,
+                                     double *u, double *s, submod_prox_info *info,
+                                     submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = run(c, p, u, s, info, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
+}
+
 submod_status submodi_prox_counts(const submodi_prox_problem *p, double *u, double *s,
                                   submod_prox_info *info, submod_work *work)
 {
-    submodi_scope scope;
-    submod_status status = run(p, u, s, info, submodi_scope_open(&scope, work));
-    submodi_scope_close(&scope);
-    return status;
+    return submodi_prox_of_counts(submodi_counts_of(p->fn), p, u, s, info, work);
 }
 
 size_t submodi_prox_counts_bytes(const submod_measure *measure, size_t n, int threads)

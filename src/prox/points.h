@@ -84,7 +84,12 @@ submod_status submodi_pool_points(const submodi_points *p, submodi_level *v);
 submod_status submodi_jaccard_levels(submodi_points *p, submod_work *work);
 submod_status submodi_counts_levels(submodi_points *p, submod_work *work);
 
-/* Returns about as many bytes as submodi_prox_counts takes from work for n elements. */
+/* The method submodi_prox_counts for P + N elements without weights; of p, fn is not read. u may be
+ * NULL. */
+submod_status submodi_prox_of_counts(const submodi_counts *c, const submodi_prox_problem *p,
+                                     double *u, double *s, submod_prox_info *info,
+                                     submod_work *work);
+/* Returns about as many bytes as it takes from work for n elements. */
 size_t submodi_prox_counts_bytes(const submod_measure *measure, size_t n, int threads);
 
 #endif

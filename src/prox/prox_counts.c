@@ -265,11 +265,8 @@ static submod_status follow(solver *s, const part *p)
         int label = s->label[k];
         double gain = s->gain[label][at[label]];
         double key = points->lambda * points->list[label].value[at[label]] - gain;
-        submodi_level *v = &points->level[k];
-        *v = (submodi_level){gain, gain, {(uint32_t)at[0], (uint32_t)at[1]}, {0, 0}};
-        at[label]++;
-        v->end[0] = (uint32_t)at[0];
-        v->end[1] = (uint32_t)at[1];
+        points->level[k] = cut_out(s, k, k + 1, at);
+        points->level[k].gain = points->level[k].offset = gain;
         add_segment(s, k, key, key);
     }
     open_segments(s, p, REFINE);

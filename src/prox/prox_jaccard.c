@@ -16,7 +16,7 @@
 enum { PATIENCE = 4 };
 
 typedef struct solver {
-    submodi_points *l;
+    submodi_points *points;
     const submodi_point_list *bg, *fg;
     double P;
     double per_lambda;               /* 1 / lambda */
@@ -65,7 +65,7 @@ static inline block block_of(const solver *s, submodi_level *level)
  * before) / lambda, avoids differences of nearly equal numbers. */
 static inline double value_with(const solver *s, const block *b, size_t k0, size_t k1)
 {
-    s->l->work++;
+    s->points->work++;
     double a = submodi_pixels_before(s->fg, k0);
     double fg = 0;
     double sum = b->level->offset;
@@ -89,22 +89,17 @@ static size_t within(size_t k, size_t lo, size_t hi)
 static size_t count_above(const solver *s, double threshold, size_t lo, size_t hi, size_t hint)
 {
     const double *value = s->fg->value;
-    size_t step = 1;
-    hint = within(hint, lo, hi);
-    if (hint < hi && value[hint] > threshold) {
-        for (lo = hint + 1; lo + step <= hi && value[lo + step - 1] > threshold; step *= 2) {
-            lo += step;
-            s->l->work++;
-        }
-        hi = lo + step - 1 < hi ? lo + step - 1 : hi;
-    } else {
-        for (hi = hint; lo + step <= hi && value[hi - step] <= threshold; step *= 2) {
-            hi -= step;
-            s->l->work++;
-        }
-        lo = lo + step <= hi ? hi - step + 1 : lo;
+    size_t k = within(hint, lo, hi);
+    for (size_t step = 1; k < hi && value[k] > threshold; step *= 2, s->points->work++) {
+        lo = k + 1;
+        k = hi - k > step ? k + step : hi;
     }
-    for (; lo < hi; s->l->work++) {
+    hi = k;
+    for (size_t step = 1; k > lo && value[k - 1] <= threshold; step *= 2, s->points->work++) {
+        hi = k - 1;
+        k = k - lo > step ? k - step : lo;
+    }
+    for (lo = k; lo < hi; s->points->work++) {
         size_t middle = lo + (hi - lo) / 2;
         if (value[middle] > threshold) {
             lo = middle + 1;
@@ -152,21 +147,17 @@ static inline range foreground_at(const solver *s, const block *b, double u, siz
 static double find_root(const solver *s, submodi_level *level)
 {
     const block b = block_of(s, level);
-    size_t least = level == s->l->level ? 0 : level[-1].end[1];
+    size_t least = level == s->points->level ? 0 : level[-1].end[1];
     range r = {within(level->begin[1], least, s->fg->count), level->end[1]};
     r.end = r.end > r.begin ? r.end : r.begin;
     double u = value_with(s, &b, r.begin, r.end);
-    for (int steps = 0;; steps++) {
+    for (int steps = 0; steps <= PATIENCE; steps++) {
         range next = steps < PATIENCE ? foreground_at(s, &b, u, least, r) : halve(s, &b, least);
-        bool stays = next.begin == r.begin && next.end == r.end;
+        if (next.begin == r.begin && next.end == r.end) {
+            break;
+        }
         r = next;
-        if (stays) {
-            break;
-        }
         u = value_with(s, &b, r.begin, r.end);
-        if (steps == PATIENCE) {
-            break;
-        }
     }
     level->begin[1] = (uint32_t)r.begin;
     level->end[1] = (uint32_t)r.end;
@@ -180,13 +171,13 @@ static double find_root(const solver *s, submodi_level *level)
  * registers. *before: u of the last level. Returns the first point that is left. */
 static size_t push_singles(const solver *s, size_t first, double *before)
 {
-    submodi_points *l = s->l;
+    submodi_points *p = s->points;
     const double *bg = s->bg->value;
     const double *fg = s->fg->value;
     const size_t count = s->fg->count;
     const double P = s->P;
-    submodi_level *level = &l->level[l->count];
-    size_t at = l->count ? level[-1].end[1] : 0;
+    submodi_level *level = &p->level[p->count];
+    size_t at = p->count ? level[-1].end[1] : 0;
     double left = P - submodi_pixels_before(s->fg, at);
     double per_U = 1 / (P + submodi_pixels_before(s->bg, first));
     size_t j = first;
@@ -211,36 +202,16 @@ static size_t push_singles(const solver *s, size_t first, double *before)
         *before = u;
         per_U = per_U_end;
     }
-    l->count += j - first;
-    l->work += j - first;
+    p->count += j - first;
+    p->work += j - first;
     return j;
-}
-
-/* Adds a level for the run [first, end) of equal values, whose u are equal by symmetry. Searches
- * its foreground near that of the level before. Returns its u, or just `before` if u is not below
- * it, because the two are then pooled. */
-static double push(const solver *s, size_t first, size_t end, double before)
-{
-    submodi_points *l = s->l;
-    uint32_t near = l->count ? l->level[l->count - 1].end[1] : 0;
-    submodi_level *level = &l->level[l->count++];
-    *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
-    if (l->count > 1) { /* at u = before, its foreground begins where the last one ended */
-        block b = block_of(s, level);
-        level->end[1] = (uint32_t)count_above(s, before + b.t_end, near, s->fg->count, near);
-        if (value_with(s, &b, near, level->end[1]) >= before) {
-            return before;
-        }
-        level->end[1] = near;
-    }
-    return find_root(s, level);
 }
 
 /* Merges the last two levels. Returns the value of the result. */
 static double pool(const solver *s)
 {
-    const submodi_level *last = &s->l->level[--s->l->count];
-    submodi_level *into = &s->l->level[s->l->count - 1];
+    const submodi_level *last = &s->points->level[--s->points->count];
+    submodi_level *into = &s->points->level[s->points->count - 1];
     double pixels = submodi_pixels_in(s->bg, last->begin[0], last->end[0]);
     into->offset +=
         last->offset + pixels * (s->bg->value[last->begin[0]] - s->bg->value[into->begin[0]]);
@@ -253,14 +224,14 @@ static double pool(const solver *s)
 /* Returns u of the last level but one, whose foreground is known. */
 static double u_before_last(const solver *s)
 {
-    submodi_level *level = &s->l->level[s->l->count - 2];
+    submodi_level *level = &s->points->level[s->points->count - 2];
     block b = block_of(s, level);
     return value_with(s, &b, level->begin[1], level->end[1]);
 }
 
 static void find_levels(const solver *s)
 {
-    submodi_points *l = s->l;
+    submodi_points *p = s->points;
     double before = INFINITY; /* u of the level before */
     for (size_t first = 0; first < s->bg->count;) {
         first = push_singles(s, first, &before);
@@ -268,32 +239,37 @@ static void find_levels(const solver *s)
         while (end < s->bg->count && s->bg->value[end] == s->bg->value[first]) {
             end++;
         }
-        double u = push(s, first, end, before);
+        /* A level of equal values, whose u are equal by symmetry; its foreground is near that of
+         * the level before. */
+        uint32_t near = p->count ? p->level[p->count - 1].end[1] : 0;
+        submodi_level *level = &p->level[p->count++];
+        *level = (submodi_level){.begin = {(uint32_t)first, near}, .end = {(uint32_t)end, near}};
+        double u = find_root(s, level);
         while (before <= u) {
             u = pool(s);
-            before = l->count > 1 ? u_before_last(s) : INFINITY;
+            before = p->count > 1 ? u_before_last(s) : INFINITY;
         }
         before = u;
         first = end;
     }
 }
 
-submod_status submodi_jaccard_levels(submodi_points *l, submod_work *work)
+submod_status submodi_jaccard_levels(submodi_points *p, submod_work *work)
 {
-    solver s = {.l = l,
-                .bg = &l->list[0],
-                .fg = &l->list[1],
-                .P = l->total[1],
-                .per_lambda = 1 / l->lambda};
+    solver s = {.points = p,
+                .bg = &p->list[0],
+                .fg = &p->list[1],
+                .P = p->total[1],
+                .per_lambda = 1 / p->lambda};
     s.fg_sum = submodi_work_alloc(work, s.fg->count + 1, sizeof *s.fg_sum);
     TRY(submodi_work_status(work));
     sum_foreground(&s);
     find_levels(&s);
-    l->work += s.fg->count + s.bg->count;
-#pragma omp parallel for num_threads(submodi_threads_for(l->count))
-    for (size_t k = 0; k < l->count; k++) {
-        if (l->level[k].gain == 0) {
-            (void)submodi_pool_points(l, &l->level[k]); /* Jaccard does not fail */
+    p->work += s.fg->count + s.bg->count;
+#pragma omp parallel for num_threads(submodi_threads_for(p->count))
+    for (size_t k = 0; k < p->count; k++) {
+        if (p->level[k].gain == 0) {
+            (void)submodi_pool_points(p, &p->level[k]); /* Jaccard does not fail */
         }
     }
     return SUBMOD_OK;
