@@ -97,7 +97,8 @@ extern "C" {
 /* How the errors are ranked; the head of loss.h compares the two. */
 typedef enum submod_engine {
     SUBMOD_ENGINE_EXACT = 0,    /* by sorting */
-    SUBMOD_ENGINE_HISTOGRAM = 1 /* by counting, up to delta */
+    SUBMOD_ENGINE_HISTOGRAM = 1, /* by counting in bins of equal width, up to delta */
+    SUBMOD_ENGINE_COUNTING = 2   /* by counting in bins of the float format, up to accuracy */
 } submod_engine;
 
 /* Which classes the mean is taken over. */
@@ -123,6 +124,7 @@ typedef struct submod_loss_settings {
      * times the power of two above the largest margin, for a custom measure times its F(P, N),
      * averaged as losses are. */
     size_t bins;
+    double accuracy;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
@@ -158,6 +160,8 @@ typedef struct submod_loss_info {
     uint64_t sorted; /* exact engine: errors that had to be sorted, over all classes */
     size_t terms;    /* class losses that entered the mean, over all groups */
     size_t workspace; /* bytes of scratch memory used */
+    double bound;
+    int mantissa_bits;
 } submod_loss_info;
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be
