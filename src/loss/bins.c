@@ -201,7 +201,8 @@ static bool solve_stretch(solving *v, uint32_t low, uint32_t high, double *F)
         x->read(x->context, false, from, high, g + (from - low));
     }
     for (uint32_t k = high; k-- > low;) {
-        if ((f[k - low] > 0 || g[k - low] > 0) && k > 0 && !add_bin(v, k, f[k - low], g[k - low], F)) {
+        if ((f[k - low] > 0 || g[k - low] > 0) && k > 0 &&
+            !add_bin(v, k, f[k - low], g[k - low], F)) {
             return false;
         }
     }

@@ -84,8 +84,7 @@ static bool take_memory(counting *x, submod_work *work)
     x->slope = submodi_work_alloc(work, submodi_times(C, entries), sizeof *x->slope);
     x->excess = submodi_work_alloc(work, tiles_of_group(batch), sizeof *x->excess);
     x->solution = submodi_work_alloc(work, C, sizeof *x->solution);
-    bool good =
-        x->state && x->counter && x->floor && x->slope && x->excess && x->solution;
+    bool good = x->state && x->counter && x->floor && x->slope && x->excess && x->solution;
     for (size_t k = 0; good && k < counters; k++) {
         counter *to = &x->counter[k];
         *to = (counter){.waiting = 0};
@@ -180,8 +179,9 @@ static void lower_smallest(class_state *s, counter *to, int32_t bits)
 {
     int32_t old = smallest_of(s);
     to->smallest = bits;
-    while (bits < old && !atomic_compare_exchange_weak_explicit(
-                             &s->smallest, &old, bits, memory_order_relaxed, memory_order_relaxed)) {
+    while (bits < old &&
+           !atomic_compare_exchange_weak_explicit(&s->smallest, &old, bits, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
     }
 }
 
@@ -199,9 +199,8 @@ static int32_t floor_for(const counting *x, const class_state *s, int32_t margin
 static submodi_error_row row_of(const counting *x, const submodi_tile *tile, size_t c)
 {
     bool multilabel = x->batch->multilabel;
-    submodi_error_row row = {.v = tile->v + c * tile->stride,
-                             .factor = tile->factor,
-                             .width = tile->width};
+    submodi_error_row row = {
+        .v = tile->v + c * tile->stride, .factor = tile->factor, .width = tile->width};
     row.code = submodi_tile_codes(x->batch, tile, c, &row.target);
     row.own = multilabel ? row.v : tile->own;
     return row;
@@ -310,8 +309,8 @@ static void count_all_rests(const counting *x)
         }
         submodi_tile tile = {.thread = submodi_thread_index()};
         size_t image = x->group * batch->images_per_group + t / batch->tiles_per_image;
-        if (some && submodi_tile_load(batch, image, t % batch->tiles_per_image, SUBMODI_ERRORS,
-                                      &tile)) {
+        if (some &&
+            submodi_tile_load(batch, image, t % batch->tiles_per_image, SUBMODI_ERRORS, &tile)) {
             count_rest(x, &tile);
         }
     }

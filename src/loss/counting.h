@@ -1,5 +1,5 @@
 /* The counting engine: the loss from counts of the errors in bins of the float format, with a bound
- * of its own error, and no sort (docs/mathematics.md, section 9).
+ * of its own error, and no sort (docs/mathematics.md, section 5).
  *
  *   pass 1   scores -> errors -> counts by class, side and bin
  *   solve    per class: a slope for each side and bin, and how far the loss can be off
@@ -19,11 +19,11 @@ unsigned submodi_mantissa_bits(double accuracy);
 /* The counts of one class, from which its slopes follow. */
 typedef struct submodi_class_counts {
     const submod_measure *measure;
-    double P, N;      /* foreground and background, in units */
-    double unit;      /* of these and of the counts */
-    double least;     /* the smallest step of a count: 1, or 0 where pixels have weights */
-    uint32_t first;   /* background bins below have no weight, and are not counted */
-    uint32_t lowest;  /* bins below are empty, but bin 0 */
+    double P, N;     /* foreground and background, in units */
+    double unit;     /* of these and of the counts */
+    double least;    /* the smallest step of a count: 1, or 0 where pixels have weights */
+    uint32_t first;  /* background bins below have no weight, and are not counted */
+    uint32_t lowest; /* bins below are empty, but bin 0 */
     double coefficient;
     /* Adds the counts of bins low .. high - 1 of one side to `to`. */
     void (*read)(const void *context, bool foreground, uint32_t low, uint32_t high, double *to);

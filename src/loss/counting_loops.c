@@ -266,7 +266,7 @@ static inline double larger(double x, double y)
 
 /* With D the denominator before the bin, the foreground first, then the background. Of t pixels of
  * one side, before all others of the bin, F gains A t / (D + c t); the slopes give them s t. The
- * difference is largest at t = (sqrt(A D / s) - D) / c (docs/mathematics.md, section 9). */
+ * difference is largest at t = (sqrt(A D / s) - D) / c (docs/mathematics.md, section 5). */
 static void weigh(submodi_bin_chunk *x, double alpha, double beta, double P, double least)
 {
     const double c = beta - 1;

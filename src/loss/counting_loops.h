@@ -55,8 +55,8 @@ typedef struct submodi_class_slopes {
 enum { SUBMODI_WEIGH_AT_ONCE = 256 };
 typedef struct submodi_bin_chunk {
     size_t n;
-    double f[SUBMODI_WEIGH_AT_ONCE], g[SUBMODI_WEIGH_AT_ONCE]; /* foreground and background */
-    double a[SUBMODI_WEIGH_AT_ONCE], b[SUBMODI_WEIGH_AT_ONCE]; /* wrong before the bin */
+    double f[SUBMODI_WEIGH_AT_ONCE], g[SUBMODI_WEIGH_AT_ONCE];       /* foreground and background */
+    double a[SUBMODI_WEIGH_AT_ONCE], b[SUBMODI_WEIGH_AT_ONCE];       /* wrong before the bin */
     double of_f[SUBMODI_WEIGH_AT_ONCE], of_g[SUBMODI_WEIGH_AT_ONCE]; /* slopes */
     double gap[SUBMODI_WEIGH_AT_ONCE]; /* the most that F exceeds the slopes within the bin */
 } submodi_bin_chunk;

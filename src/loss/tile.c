@@ -321,15 +321,14 @@ static bool load_split(const submodi_batch *batch, const submodi_tile *tile)
     const submodi_counting_loops *loops = submodi_counters();
     submodi_rows_in in = submodi_tile_rows(batch, tile);
     float shift[SUBMODI_TILE_MAX];
-    uint32_t size = loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own,
-                                 tile->own_p);
+    uint32_t size =
+        loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own, tile->own_p);
     if (!is_finite(size)) {
         return false;
     }
     in.shift = submodi_tile_shift(batch, tile, size, &in, shift);
     if (in.shift) {
-        loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own,
-                     tile->own_p);
+        loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own, tile->own_p);
     }
     submodi_activations()->drop_ignored(tile->codes, batch->rule.classes, tile->width,
                                         tile->factor);

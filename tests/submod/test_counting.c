@@ -33,7 +33,9 @@ static double some_error(spread how, submod_rng *rng)
     switch (how) {
     case CONFIDENT: return exp2(-25 * u);
     case TIED: return floor(8 * u) / 8;
-    case EDGES: return fmin(1, exp2(-floor(12 * u)) * (1 + 0x1p-23 * floor(3 * submod_rng_uniform(rng) - 1)));
+    case EDGES:
+        return fmin(1,
+                    exp2(-floor(12 * u)) * (1 + 0x1p-23 * floor(3 * submod_rng_uniform(rng) - 1)));
     case EXTREME: return u < 0.4 ? 0 : u < 0.8 ? 1 : u;
     default: return u;
     }
@@ -128,8 +130,8 @@ static void assert_threads(const batch *d, kind k, const submod_loss_settings *s
 
 /* The gradient is that of <s, errors>, which is a lower bound of the loss everywhere, and here the
  * loss less its bound. Probabilities alone: there the errors are linear. */
-static void assert_subgradient(const batch *d, kind k, const submod_loss_settings *s,
-                               measured *r, const outcome *o, submod_rng *rng)
+static void assert_subgradient(const batch *d, kind k, const submod_loss_settings *s, measured *r,
+                               const outcome *o, submod_rng *rng)
 {
     size_t n = d->B * d->C * d->N;
     const costs F = costs_of(r);
@@ -277,6 +279,7 @@ START_TEST(each_group_by_itself)
     }
     submod_loss_settings s = submod_loss_defaults();
     s.per_image = 1;
+    s.accuracy = 0x1p-18;
     s.engine = SUBMOD_ENGINE_COUNTING;
     outcome o = run(&d, PROBABILITY, &s);
     ck_assert(o.info.sorted > 0 && o.info.sorted <= 3 * PIXELS && o.info.bound > 0);
@@ -332,7 +335,8 @@ START_TEST(small_errors_keep_their_digits)
     batch d = random_batch(&rng, SOFTMAX, 1, 3, PIXELS, false);
     for (size_t t = 0; t < 3 * PIXELS; t++) {
         bool own = d.y[t % PIXELS] == (int64_t)(t / PIXELS);
-        d.x[t] = (double)(float)(own ? 14 + 6 * submod_rng_uniform(&rng) : submod_rng_uniform(&rng));
+        d.x[t] =
+            (double)(float)(own ? 14 + 6 * submod_rng_uniform(&rng) : submod_rng_uniform(&rng));
     }
     double *unused = malloc(3 * PIXELS * sizeof *unused), steepest;
     submod_loss_settings s = submod_loss_defaults();
