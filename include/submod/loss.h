@@ -6,15 +6,18 @@
  *
  * Each ranks the pixel errors of a class within a group (an image or the whole batch) and weights
  * them by the greedy subgradient of the Jaccard loss, or of another measure (measure.h): Tversky, a
- * function of yours, or Hamming, with which the loss is the mean of the errors. Two engines with
+ * function of yours, or Hamming, with which the loss is the mean of the errors. Three engines with
  * one semantics:
  *   exact      the errors are sorted (those that can carry weight), counts are exact;
- *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
- *              which needs their range, and with per_image if the images are small, as all scores
- *              are then checked first), no sort, a loss that is off by at most a known delta,
- *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
- *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
- * Both give the same bits for any number of threads; base.h says over what else.
+ *   counting   the errors are counted by exponent and leading bits, and the counts certify how far
+ *              the loss can be off; groups where that exceeds the accuracy, and groups of fewer
+ * than 2^14 pixels, are sorted. Two passes over the scores (three for the hinge); histogram  the
+ * errors are counted in bins of one width: two passes over the scores (three for the hinge, which
+ * needs their range, and with per_image if the images are small, as all scores are then checked
+ * first), no sort, a loss that is off by at most a known delta, a gradient g that is a 2
+ * delta-subgradient by the probabilities, for the hinge by the scores: loss(q) >= loss(p) + <g, q -
+ * p> - 2 delta for all q, with exact losses. For counting the same holds with info.bound for delta.
+ * All give the same bits for any number of threads; base.h says over what else.
  *
  * Pixels may have weights (settings.pixel_weights): the counts of the measure become sums of them,
  * and a pixel's part in the gradient is its weight times what a unit of weight adds there. A pixel
@@ -29,6 +32,8 @@
  * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
  * 1024 pixels, and 16 per pixel of a softmax. With pixel weights 16 instead of 8 per class, bin and
  * thread, and 4 per pixel more.
+ * Counting, with k bits of mantissa: 320 * 2^k bytes per class and thread, half as much per class,
+ * and 24 KiB per class and thread. With pixel weights twice as much.
  * Exact: 16 bytes per pixel of a group and thread, 12 per pixel of a softmax, and 4 per score,
  * unless the gradient can hold them meanwhile: its pixels are contiguous, it is overwritten, and
  * the measure is not custom, as nothing may be written before all its values are known. With pixel
@@ -76,7 +81,8 @@
  *                                                     times the scale is too large for a float; for
  *                                                     submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
- *   any error                                         loss and gradient untouched
+ *   any error                                         loss untouched, and the gradient, unless the
+ *                                                     engine is counting
  *
  * The gradient must not overlap the scores or itself; strides of 0 are refused (SUBMOD_EINVAL).
  *
@@ -96,8 +102,9 @@ extern "C" {
 
 /* How the errors are ranked; the head of loss.h compares the two. */
 typedef enum submod_engine {
-    SUBMOD_ENGINE_EXACT = 0,    /* by sorting */
-    SUBMOD_ENGINE_HISTOGRAM = 1 /* by counting, up to delta */
+    SUBMOD_ENGINE_EXACT = 0,     /* by sorting */
+    SUBMOD_ENGINE_HISTOGRAM = 1, /* by counting in bins of equal width, up to delta */
+    SUBMOD_ENGINE_COUNTING = 2   /* by counting in bins of the float format, up to accuracy */
 } submod_engine;
 
 /* Which classes the mean is taken over. */
@@ -123,6 +130,9 @@ typedef struct submod_loss_settings {
      * times the power of two above the largest margin, for a custom measure times its F(P, N),
      * averaged as losses are. */
     size_t bins;
+    /* Counting: |loss - exact loss| <= accuracy * loss, up to the rounding of scores; from 0, which
+     * sorts, to 1. 2^-24, the default, is below that rounding. */
+    double accuracy;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
@@ -155,9 +165,11 @@ typedef struct submod_loss_info {
     double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
     size_t bins;     /* histogram engine, else 0 */
     uint64_t pixels; /* not ignored, of weight > 0; sigmoid: entries */
-    uint64_t sorted; /* exact engine: errors that had to be sorted, over all classes */
+    uint64_t sorted; /* errors that had to be sorted, over all classes; histogram: 0 */
     size_t terms;    /* class losses that entered the mean, over all groups */
-    size_t workspace; /* bytes of scratch memory used */
+    size_t workspace;  /* bytes of scratch memory used */
+    double bound;      /* counting: |loss - loss of these errors| <= bound; exact: 0 */
+    int mantissa_bits; /* counting: of a bin, unless a group needed more; 0: all were sorted */
 } submod_loss_info;
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be

@@ -104,6 +104,7 @@ class Engine(IntEnum):
 
     EXACT = 0
     HISTOGRAM = 1
+    COUNTING = 2
 
 
 class Classes(IntEnum):
@@ -473,6 +474,7 @@ class LossSettings(Structure):
         ("engine", c_int),
         ("delta", c_double),
         ("bins", c_size_t),
+        ("accuracy", c_double),
         ("per_image", c_int),
         ("classes", c_int),
         ("class_list", POINTER(c_int32)),
@@ -497,6 +499,8 @@ class LossInfo(Structure):
         ("sorted", c_uint64),
         ("terms", c_size_t),
         ("workspace", c_size_t),
+        ("bound", c_double),
+        ("mantissa_bits", c_int),
     ]
 
 

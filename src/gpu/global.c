@@ -5,7 +5,7 @@
 
 static submod_status require_whole(const submodi_batch *batch)
 {
-    if (batch->settings.engine == SUBMOD_ENGINE_EXACT) {
+    if (batch->settings.engine != SUBMOD_ENGINE_HISTOGRAM) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "settings.engine must be SUBMOD_ENGINE_HISTOGRAM: ranks of errors do "
                             "not add up over devices");

@@ -69,7 +69,8 @@ submod_status submodi_gpu_loss_start(submodi_gpu_task *task, submodi_kind kind,
 {
     *task = (submodi_gpu_task){.prox = NULL};
     submod_status status = submodi_batch_start(&task->batch, kind, scores, labels, settings);
-    bool exact = task->batch.settings.engine == SUBMOD_ENGINE_EXACT;
+    /* A device does not count in bins of the float format yet; sorting meets any accuracy. */
+    bool exact = task->batch.settings.engine != SUBMOD_ENGINE_HISTOGRAM;
     task->method = exact ? SUBMODI_GPU_EXACT : SUBMODI_GPU_HISTOGRAM;
     task->group_losses = task->batch.settings.per_image ? task->batch.scores.batch : 1;
     return status ? status : submodi_gpu_require_form(&task->batch);

@@ -57,6 +57,7 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
         s.engine = given->engine;
         s.delta = given->delta;
         s.bins = given->bins;
+        s.accuracy = given->accuracy;
     }
     if (looks_at & GROUPS) {
         s.per_image = given->per_image;
@@ -93,7 +94,11 @@ submod_status submodi_require_bins(size_t bins, double delta)
 
 static submod_status require_engine(const submod_loss_settings *s)
 {
-    if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
+    if (!(s->accuracy >= 0 && s->accuracy <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "accuracy = %g must be in [0, 1]", s->accuracy);
+    }
+    if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM &&
+        s->engine != SUBMOD_ENGINE_COUNTING) {
         return submodi_fail(SUBMOD_EINVAL, "engine = %d is unknown; see submod_engine",
                             (int)s->engine);
     }
@@ -452,4 +457,30 @@ submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient 
 {
     submod_status status = submodi_batch_shape(batch, gradient);
     return status == SUBMOD_OK ? submodi_batch_open(batch, work) : status;
+}
+
+submodi_batch submodi_batch_group(const submodi_batch *batch, size_t group)
+{
+    submodi_batch one = *batch;
+    size_t C = batch->scores.classes;
+    size_t image = group * batch->images_per_group;
+    one.groups = 1;
+    one.scores = submodi_scores_from(&batch->scores, image);
+    one.labels = submodi_labels_from(&batch->labels, image);
+    one.scores.batch = one.labels.batch = batch->images_per_group;
+    one.notes = (submodi_notes){NULL, NULL, NULL, NULL};
+    one.weight = batch->weight ? batch->weight + image * batch->scores.pixels : NULL;
+    one.largest_weight += group;
+    one.unit += group;
+    one.group_most += group;
+    one.foreground += group * C;
+    one.background += group * C;
+    one.coefficient += group * C;
+    one.foreground_is_all += group * C;
+    one.worst += group * C;
+    one.terms = 0;
+    for (size_t c = 0; c < C; c++) {
+        one.terms += one.coefficient[c] > 0;
+    }
+    return one;
 }

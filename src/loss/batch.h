@@ -145,6 +145,9 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
  * without pixels have no part in the batch; their losses are 0. images: as the caller has them. */
 void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share);
 
+/* One group of a batch that is open, as a batch. */
+submodi_batch submodi_batch_group(const submodi_batch *batch, size_t group);
+
 /* Returns the number of pixels of a group, including those on other ranks. */
 static inline uint64_t submodi_group_pixels(const submodi_batch *batch)
 {
@@ -181,6 +184,9 @@ submod_status submodi_require_slopes(const submodi_batch *batch, const submod_gr
 submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *group_loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work);
+submod_status submodi_loss_counting(submodi_batch *batch, double *loss, double *group_loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    submod_work *work);
 submod_status submodi_loss_histogram(submodi_batch *batch, double *loss, double *group_loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work);

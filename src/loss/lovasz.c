@@ -14,6 +14,7 @@ submod_loss_settings submod_loss_defaults(void)
     return (submod_loss_settings){.from_logits = 1,
                                   .engine = SUBMOD_ENGINE_EXACT,
                                   .delta = 0x1p-13,
+                                  .accuracy = 0x1p-24,
                                   .classes = SUBMOD_CLASSES_PRESENT};
 }
 
@@ -25,6 +26,9 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
         return submodi_out_of_memory();
     }
     memset(group_loss, 0, batch->groups * sizeof *group_loss);
+    if (batch->settings.engine == SUBMOD_ENGINE_COUNTING) {
+        return submodi_loss_counting(batch, loss, group_loss, gradient, info, work);
+    }
     return batch->settings.engine == SUBMOD_ENGINE_EXACT
                ? submodi_loss_exact(batch, loss, group_loss, gradient, info, work)
                : submodi_loss_histogram(batch, loss, group_loss, gradient, info, work);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/internal.h"
+#include "loss/counting_loops.h"
 #include "loss/pointwise.h"
 #include "loss/tensors/float_bits.h"
 #include "loss/tensors/rows.h"
@@ -35,8 +36,10 @@ static bool take_one(const submodi_batch *batch, submod_work *work, submodi_tile
     m->g = submodi_work_alloc(work, rows, row);
     m->slope = submodi_work_alloc(work, sigmoid ? rows : 0, row);
     m->factor = submodi_work_alloc(work, 1, row);
+    m->own = submodi_work_alloc(work, 1, row);
+    m->own_p = submodi_work_alloc(work, 1, row);
     m->codes = submodi_work_alloc(work, submodi_label_rows(batch), batch->tile * sizeof *m->codes);
-    return m->v && m->g && m->slope && m->factor && m->codes;
+    return m->v && m->g && m->slope && m->factor && m->own && m->own_p && m->codes;
 }
 
 submodi_tile_memory *submodi_tiles_take(const submodi_batch *batch, submod_work *work)
@@ -312,10 +315,73 @@ static bool check_scores(const submodi_batch *batch, submodi_tile *tile, int32_t
     return are_usable(batch, size, in.data, codes, tile->n);
 }
 
-/* Tile t of an image into memory; false if some score is bad. */
-static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsigned load,
-                      const submodi_tile_memory *memory, submodi_tile *tile)
+/* The softmax, split into the own class and the others. */
+static bool load_split(const submodi_batch *batch, const submodi_tile *tile)
 {
+    const submodi_counting_loops *loops = submodi_counters();
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    float shift[SUBMODI_TILE_MAX];
+    uint32_t size =
+        loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own, tile->own_p);
+    if (!is_finite(size)) {
+        return false;
+    }
+    in.shift = submodi_tile_shift(batch, tile, size, &in, shift);
+    if (in.shift) {
+        loops->split(&in, tile->codes, tile->v, tile->stride, tile->factor, tile->own, tile->own_p);
+    }
+    submodi_activations()->drop_ignored(tile->codes, batch->rule.classes, tile->width,
+                                        tile->factor);
+    return true;
+}
+
+/* Rows with labels of their own. */
+static bool load_labelled_errors(const submodi_batch *batch, const submodi_tile *tile)
+{
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    bool clamps = batch->activation == SUBMODI_PROBABILITY;
+    uint32_t size = clamps ? submodi_activations()->clamp(&in, tile->v, tile->stride)
+                           : submodi_activations()->copy(&in, tile->v, tile->stride);
+    if (!are_usable(batch, size, tile->v, tile->codes, tile->n)) {
+        return false;
+    }
+    for (size_t c = 0; c < batch->scores.classes; c++) {
+        float *row = tile->v + c * tile->stride;
+        const int32_t *codes = tile->codes + c * tile->stride;
+        if (batch->activation == SUBMODI_SIGMOID) {
+            submodi_counters()->sigmoid_errors(row, codes, tile->width,
+                                               tile->slope + c * tile->stride);
+        } else {
+            submodi_counters()->row_errors(row, codes, clamps ? 0.0F : 1.0F, tile->width);
+        }
+    }
+    for (size_t i = 0; i < tile->width; i++) {
+        tile->factor[i] = 1;
+    }
+    return true;
+}
+
+static bool load_errors(const submodi_batch *batch, const submodi_tile *tile)
+{
+    if (batch->multilabel) {
+        return load_labelled_errors(batch, tile);
+    }
+    if (batch->activation == SUBMODI_SOFTMAX) {
+        return load_split(batch, tile);
+    }
+    if (!load_rows(batch, tile, false)) {
+        return false;
+    }
+    submodi_counters()->own_errors(tile->v, tile->stride, batch->scores.classes, tile->codes,
+                                   tile->width, tile->own);
+    memset(tile->own_p, 0, tile->width * sizeof *tile->own_p);
+    return true;
+}
+
+bool submodi_tile_load(const submodi_batch *batch, size_t image, size_t t, unsigned load,
+                       submodi_tile *tile)
+{
+    const submodi_tile_memory *memory = &batch->memory[tile->thread];
     size_t first = t * batch->tile;
     size_t left = batch->scores.pixels - first;
     tile->image = image;
@@ -328,11 +394,16 @@ static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsign
     tile->factor = memory->factor;
     tile->g = memory->g;
     tile->slope = memory->slope;
+    tile->own = memory->own;
+    tile->own_p = memory->own_p;
     bool softmax = batch->activation == SUBMODI_SOFTMAX;
     bool again = (load & SUBMODI_AGAIN) == SUBMODI_AGAIN;
     bool values = (load & SUBMODI_VALUES) == SUBMODI_VALUES;
     if (load & SUBMODI_LABELS) {
         load_labels(batch, tile, again, memory->codes);
+    }
+    if ((load & SUBMODI_ERRORS) == SUBMODI_ERRORS) {
+        return load_errors(batch, tile);
     }
     if (load & SUBMODI_CHECK) {
         return check_scores(batch, tile, memory->codes);
@@ -393,8 +464,7 @@ bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size
         submodi_tile tile = {.part = k, .thread = submodi_thread_index()};
         for (size_t t = k * tiles / runs; t < (k + 1) * tiles / runs; t++) {
             size_t image = first + t / batch->tiles_per_image;
-            if (!load_tile(batch, image, t % batch->tiles_per_image, load,
-                           &batch->memory[tile.thread], &tile)) {
+            if (!submodi_tile_load(batch, image, t % batch->tiles_per_image, load, &tile)) {
                 bad = 1; /* what NaN leaves behind is of no use */
             } else if (body) {
                 body(context, &tile);

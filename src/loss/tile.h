@@ -22,11 +22,13 @@ typedef struct submodi_tile {
     float *factor;        /* one row: probabilities are v * factor; 0 at ignored pixels */
     float *g;             /* scratch of the same size, for derivatives */
     float *slope;         /* sigmoid: the derivative of v by the score */
+    /* Loaded as ERRORS, not multilabel: the error and the probability of each pixel's own class. */
+    float *own, *own_p;
 } submodi_tile;
 
 /* Memory of one thread for tiles. */
 typedef struct submodi_tile_memory {
-    float *v, *g, *slope, *factor;
+    float *v, *g, *slope, *factor, *own, *own_p;
     int32_t *codes;
 } submodi_tile_memory;
 
@@ -43,7 +45,10 @@ enum {
     SUBMODI_VALUES = 4 | SUBMODI_LABELS,
     /* Activated by what was noted, the softmax with its factors; with labels. */
     SUBMODI_AGAIN = 8 | SUBMODI_LABELS,
-    SUBMODI_CHECK = 16 /* nothing: the scores are only looked at */
+    SUBMODI_CHECK = 16, /* nothing: the scores are only looked at */
+    /* Errors, with labels: v * factor at the background; at the foreground in `own`, or, multilabel,
+     * in v. */
+    SUBMODI_ERRORS = 32 | SUBMODI_LABELS
 };
 
 typedef void submodi_tile_body(const void *context, const submodi_tile *tile);
@@ -55,6 +60,9 @@ typedef void submodi_tile_body(const void *context, const submodi_tile *tile);
  * should be: body is not called for such a tile, and submodi_batch_bad_score finds the first. */
 bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size_t parts,
                    unsigned load, submodi_tile_body *body, const void *context);
+/* Tile t of an image; tile->thread says for whom. False if some score is bad. */
+bool submodi_tile_load(const submodi_batch *batch, size_t image, size_t t, unsigned load,
+                       submodi_tile *tile);
 /* Looks at all scores, before anything is written. */
 bool submodi_scores_are_good(const submodi_batch *batch);
 /* The message for the first bad score. */

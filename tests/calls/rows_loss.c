@@ -61,6 +61,16 @@ static submod_status softmax_histogram(call *c)
     return softmax(c, SUBMOD_ENGINE_HISTOGRAM, false);
 }
 
+static submod_status softmax_counting(call *c)
+{
+    return softmax(c, SUBMOD_ENGINE_COUNTING, false);
+}
+
+static submod_status softmax_counting_weighted(call *c)
+{
+    return softmax(c, SUBMOD_ENGINE_COUNTING, true);
+}
+
 static submod_status softmax_exact_weighted(call *c)
 {
     return softmax(c, SUBMOD_ENGINE_EXACT, true);
@@ -104,6 +114,16 @@ static submod_status hinge_exact(call *c)
 static submod_status hinge_histogram(call *c)
 {
     return hinge(c, SUBMOD_ENGINE_HISTOGRAM);
+}
+
+static submod_status sigmoid_counting(call *c)
+{
+    return sigmoid(c, SUBMOD_ENGINE_COUNTING);
+}
+
+static submod_status hinge_counting(call *c)
+{
+    return hinge(c, SUBMOD_ENGINE_COUNTING);
 }
 
 static submod_status hinge_of_function(call *c)
@@ -214,10 +234,14 @@ static const call_row rows[] = {
     {"submod_lovasz_softmax: histogram", LOGITS, softmax_histogram},
     {"submod_lovasz_softmax: exact, weighted", LOGITS, softmax_exact_weighted},
     {"submod_lovasz_softmax: histogram, weighted", LOGITS, softmax_histogram_weighted},
+    {"submod_lovasz_softmax: counting", LOGITS, softmax_counting},
+    {"submod_lovasz_softmax: counting, weighted", LOGITS, softmax_counting_weighted},
     {"submod_lovasz_sigmoid: exact", LOGITS, sigmoid_exact},
     {"submod_lovasz_sigmoid: histogram", LOGITS, sigmoid_histogram},
+    {"submod_lovasz_sigmoid: counting", LOGITS, sigmoid_counting},
     {"submod_lovasz_hinge: exact", CALL_PARALLEL, hinge_exact},
     {"submod_lovasz_hinge: histogram", CALL_PARALLEL, hinge_histogram},
+    {"submod_lovasz_hinge: counting", CALL_PARALLEL, hinge_counting},
     {"submod_lovasz_hinge_function", CALL_ON_FUNCTION | CALL_PARALLEL, hinge_of_function},
     {"submod_cross_entropy", LOGITS, cross_entropy},
     {"submod_hinge", CALL_PARALLEL, plain_hinge},

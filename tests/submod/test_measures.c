@@ -7,86 +7,8 @@
 #include "base/isa.h"
 #include "defined.h"
 #include "depth.h"
+#include "measured.h"
 #include "support.h"
-
-/* ---- measures, by their definitions ---- */
-
-static double hamming_cost(double a, double b, double P, double N, void *ctx)
-{
-    (void)ctx;
-    return (a + b) / (P + N);
-}
-
-/* 1 - TP / (TP + beta FN + alpha FP); ctx: alpha, beta. */
-static double tversky_cost(double a, double b, double P, double N, void *ctx)
-{
-    (void)N;
-    const double *x = ctx;
-    double all = P - a + x[1] * a + x[0] * b;
-    return all > 0 ? 1 - (P - a) / all : 0;
-}
-
-/* Concave in the number of wrong pixels; never more than 1. */
-static double root_cost(double a, double b, double P, double N, void *ctx)
-{
-    (void)ctx;
-    return sqrt((a + b) / (P + N));
-}
-
-/* The chance that one of three pixels drawn from each label is wrong, half for each label. Not
- * changed by the background where that is all. */
-static double draw_cost(double a, double b, double P, double N, void *ctx)
-{
-    (void)ctx;
-    double right = P > 0 ? 1 - a / P : 1, other = N > 0 ? 1 - b / N : 1;
-    return 1 - right * right * right * (1 + other * other * other) / 2;
-}
-
-/* The background costs three times as much; up to any size, so that F(P, N) is not 1. */
-static double log_cost(double a, double b, double P, double N, void *ctx)
-{
-    (void)P;
-    (void)N;
-    (void)ctx;
-    return 0.25 * log1p(a + 3 * b);
-}
-
-typedef struct row {
-    submod_measure_type type;
-    double factors[2]; /* alpha, beta */
-    cost *of;
-} row;
-
-static row rows[] = {
-    {SUBMOD_MEASURE_JACCARD, {0, 0}, jaccard_cost},
-    {SUBMOD_MEASURE_HAMMING, {0, 0}, hamming_cost},
-    {SUBMOD_MEASURE_TVERSKY, {1, 1}, tversky_cost},
-    {SUBMOD_MEASURE_TVERSKY, {0.3, 1}, tversky_cost},
-    {SUBMOD_MEASURE_TVERSKY, {2.5, 1.75}, tversky_cost},
-    {SUBMOD_MEASURE_TVERSKY, {0, 3}, tversky_cost},
-    {SUBMOD_MEASURE_TVERSKY, {0, 1}, tversky_cost},
-    {SUBMOD_MEASURE_CUSTOM, {0, 0}, jaccard_cost},
-    {SUBMOD_MEASURE_CUSTOM, {0, 0}, root_cost},
-    {SUBMOD_MEASURE_CUSTOM, {0, 0}, draw_cost},
-    {SUBMOD_MEASURE_CUSTOM, {0, 0}, log_cost},
-};
-enum { ROWS = sizeof rows / sizeof *rows };
-
-static submod_measure measure_of(const row *r)
-{
-    switch (r->type) {
-    case SUBMOD_MEASURE_HAMMING: return submod_hamming();
-    case SUBMOD_MEASURE_TVERSKY: return submod_tversky(r->factors[0], r->factors[1]);
-    case SUBMOD_MEASURE_CUSTOM:
-        return submod_measure_custom(&(submod_measure_ops){.value = r->of}, NULL);
-    default: return submod_jaccard();
-    }
-}
-
-static costs costs_of(row *r)
-{
-    return (costs){r->of, r->factors};
-}
 
 /* ---- against the definition ---- */
 
@@ -119,7 +41,7 @@ static void assert_threads(const batch *d, kind k, const submod_loss_settings *s
 }
 
 /* Loss, losses of groups and gradient; the loss within tolerance. */
-static void check(const batch *d, kind k, const submod_loss_settings *given, row *r,
+static void check(const batch *d, kind k, const submod_loss_settings *given, measured *r,
                   double tolerance)
 {
     size_t n = d->B * d->C * d->N, groups = given->per_image ? d->B : 1;
@@ -148,7 +70,7 @@ static void check(const batch *d, kind k, const submod_loss_settings *given, row
     free(g);
 }
 
-static void check_engines(const batch *d, kind k, submod_loss_settings *s, row *r)
+static void check_engines(const batch *d, kind k, submod_loss_settings *s, measured *r)
 {
     bool activated = k == SOFTMAX || k == SIGMOID;
     s->engine = SUBMOD_ENGINE_EXACT;
@@ -166,7 +88,7 @@ START_TEST(losses_are_those_of_the_definition)
     static const kind kinds[] = {SOFTMAX, SIGMOID, HINGE, PROBABILITY, SIGMOID_PROBABILITY};
     submod_rng rng;
     submod_rng_seed(&rng, 171);
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < MEASURED; i++) {
         for (int j = 0; j < repeats(60); j++) {
             kind k = kinds[j % 5];
             bool ignore = submod_rng_below(&rng, 2), coarse = k >= HINGE && j % 3 == 0;
@@ -174,7 +96,7 @@ START_TEST(losses_are_those_of_the_definition)
             size_t N = 1 + submod_rng_below(&rng, j % 4 ? 40 : 400);
             batch d = some_batch(&rng, k, 1 + submod_rng_below(&rng, 3), C, N, ignore, coarse);
             submod_loss_settings s = random_settings(&rng, ignore);
-            check_engines(&d, k, &s, &rows[i]);
+            check_engines(&d, k, &s, &measured_rows[i]);
             free_batch(&d);
         }
     }
@@ -188,13 +110,13 @@ START_TEST(many_pixels)
     static const kind kinds[] = {HINGE, PROBABILITY, SIGMOID_PROBABILITY};
     submod_rng rng;
     submod_rng_seed(&rng, 172);
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < MEASURED; i++) {
         for (int j = 0; j < 3; j++) {
             kind k = kinds[(i + j) % 3];
             batch d = some_batch(&rng, k, 2, k == HINGE ? 1 : 3, 40000, j % 2, j < 2);
             submod_loss_settings s = random_settings(&rng, j % 2);
             s.per_image = j == 1;
-            check_engines(&d, k, &s, &rows[i]);
+            check_engines(&d, k, &s, &measured_rows[i]);
             free_batch(&d);
         }
     }
@@ -218,7 +140,7 @@ START_TEST(one_label_alone)
     static const kind kinds[] = {HINGE, PROBABILITY, SIGMOID_PROBABILITY};
     submod_rng rng;
     submod_rng_seed(&rng, 173);
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < MEASURED; i++) {
         for (int j = 0; j < 24; j++) {
             kind k = kinds[j % 3];
             size_t N = j < 6 ? 1 : 300;
@@ -227,7 +149,7 @@ START_TEST(one_label_alone)
             s.classes = j % 2 ? SUBMOD_CLASSES_ALL : SUBMOD_CLASSES_PRESENT;
             s.per_image = j % 4 > 1;
             label_all(&d, j % 8 < 4);
-            check_engines(&d, k, &s, &rows[i]);
+            check_engines(&d, k, &s, &measured_rows[i]);
             free_batch(&d);
         }
     }
@@ -345,10 +267,10 @@ START_TEST(dataset_of_one_batch)
     enum { B = 2, C = 4, N = 300, ALL = B * C * N };
     submod_rng rng;
     submod_rng_seed(&rng, 175);
-    for (int i = 0; i < ROWS * 6; i++) {
+    for (int i = 0; i < MEASURED * 6; i++) {
         bool ignore = i % 2;
         batch d = some_batch(&rng, PROBABILITY, B, C, N, ignore, false);
-        submod_measure measure = measure_of(&rows[i / 6]);
+        submod_measure measure = measure_of(&measured_rows[i / 6]);
         submod_loss_settings s = random_settings(&rng, ignore);
         s.per_image = 0;
         s.from_logits = 0;
@@ -397,10 +319,10 @@ START_TEST(dataset_of_decayed_and_large_counts)
     enum { COUNT = 4 };
     submod_rng rng;
     submod_rng_seed(&rng, 176);
-    for (int i = 0; i < ROWS * 4; i++) {
+    for (int i = 0; i < MEASURED * 4; i++) {
         batch d[COUNT];
-        submod_measure measure = measure_of(&rows[i / 4]);
-        const costs F = costs_of(&rows[i / 4]);
+        submod_measure measure = measure_of(&measured_rows[i / 4]);
+        const costs F = costs_of(&measured_rows[i / 4]);
         submod_loss_settings s = submod_loss_defaults();
         s.from_logits = 0;
         s.measure = &measure;
@@ -430,10 +352,10 @@ END_TEST
 /* A class whose foreground has decayed to nothing, and one of which nothing is left. */
 START_TEST(dataset_of_classes_that_are_gone)
 {
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < MEASURED; i++) {
         submod_dataset *all = NULL;
-        submod_measure measure = measure_of(&rows[i]);
-        const costs F = costs_of(&rows[i]);
+        submod_measure measure = measure_of(&measured_rows[i]);
+        const costs F = costs_of(&measured_rows[i]);
         submod_loss_settings s = submod_loss_defaults();
         double loss, class_loss[2];
         s.measure = &measure;

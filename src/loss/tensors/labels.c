@@ -53,6 +53,14 @@ submod_labels submodi_labels_of_class(const submod_labels *view, size_t c)
     return one;
 }
 
+submod_labels submodi_labels_from(const submod_labels *view, size_t b)
+{
+    submod_labels from = *view;
+    ptrdiff_t bytes = (ptrdiff_t)b * view->batch_stride * (ptrdiff_t)submodi_label_size(view->type);
+    from.data = (const char *)view->data + bytes;
+    return from;
+}
+
 submod_status submodi_labels_require(const char *name, const submod_labels *view)
 {
     if (!view) {

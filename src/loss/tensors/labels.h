@@ -26,6 +26,9 @@ submod_status submodi_labels_require(const char *name, const submod_labels *view
 /* The labels of class c of a multilabel view, as one label per pixel. */
 submod_labels submodi_labels_of_class(const submod_labels *view, size_t c);
 
+/* The view from image b on. */
+submod_labels submodi_labels_from(const submod_labels *view, size_t b);
+
 /* Label i of image b. */
 int64_t submodi_label(const submod_labels *view, size_t b, size_t i);
 

@@ -83,6 +83,13 @@ static const void *element(const submod_scores *s, ptrdiff_t at)
     return (const char *)s->data + at * (ptrdiff_t)size_of(s->type);
 }
 
+submod_scores submodi_scores_from(const submod_scores *s, size_t b)
+{
+    submod_scores from = *s;
+    from.data = element(s, (ptrdiff_t)b * s->batch_stride);
+    return from;
+}
+
 /* Called with a constant type, so that nothing is left of the switch. */
 static inline void read_strided(submod_score_type type, const void *from, ptrdiff_t stride,
                                 size_t n, float *row)

@@ -12,6 +12,9 @@
  * memory can hold. */
 submod_status submodi_scores_require(const char *name, const submod_scores *s);
 
+/* The view from image b on. */
+submod_scores submodi_scores_from(const submod_scores *s, size_t b);
+
 /* n scores of class c from pixel `first` of image b on, as floats: a pointer into the view if they
  * are contiguous floats there, else buffer, which they are converted to. */
 const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
