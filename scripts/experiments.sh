@@ -55,11 +55,13 @@ install() {
 "$python" -c "import submod; assert submod.__version__ == '$library'" 2>/dev/null ||
     install "git+file://$root@$commit"
 
-# Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__.
+# Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__. Memory
+# that training frees is kept for its next step: fresh pages cost a quarter of a step.
 run() {
     local module=experiments.$1
     shift
-    (cd bench && OMP_NUM_THREADS=1 PYTHONPATH=. nice -n 10 "$python" -B -m "$module" "$@")
+    (cd bench && MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184 \
+        OMP_NUM_THREADS=1 PYTHONPATH=. nice -n 10 "$python" -B -m "$module" "$@")
 }
 if [ -n "$data" ]; then
     run features "$data" "$cache"

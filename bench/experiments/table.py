@@ -51,7 +51,7 @@ class Run:
     images: int = 8  # per step
     group: int = 0  # images per loss group, 0 means the loss's own choice
     target: str = ""  # foreground class of a binary problem
-    arithmetic: str = "fast"  # bfloat16 decoder and histogram engine; or "reference"
+    arithmetic: str = "fast"  # or "reference", see PLAN.md
     curve: int = 0  # validates every so many steps
 
     @property
@@ -145,27 +145,27 @@ def table(results: pd.DataFrame) -> Iterator[Run]:
     def evaluated(experiment: str, loss: str, rate: float, seed: int, steps: int = STEPS) -> Run:
         return Run(
             experiment, "evaluate", loss, rate, seed, steps, start,
-            arithmetic=arithmetic, curve=max(30, steps // 10),
+            arithmetic=arithmetic, curve=max(30, steps // 10) if loss in TESTED else 0,
         )  # fmt: skip
 
-    yield from (pretraining(seed, start, arithmetic) for seed in SEEDS)
-    for loss in LOSSES:
-        yield from (evaluated("A", loss, best[loss], seed) for seed in SEEDS)
-    for loss in LOSSES:
-        yield from (evaluated("A", loss, common, seed) for seed in SEEDS)
+    for seed in SEEDS:
+        yield pretraining(seed, start, arithmetic)
+        yield from (evaluated("A", loss, best[loss], seed) for loss in LOSSES)
+    for seed in SEEDS:
+        yield from (evaluated("A", loss, common, seed) for loss in LOSSES)
     yield from scratch(pick, start, arithmetic)
-    for times in LENGTHS:
-        for loss in ("cross_entropy", "lovasz"):
-            for seed in LENGTH_SEEDS:
+    for seed in LENGTH_SEEDS:
+        for times in LENGTHS:
+            for loss in TESTED:
                 yield evaluated("B", loss, best[loss], seed, times * STEPS)
-    for group in (*GROUPS, 0):
-        loss = "lovasz" if group else "lovasz_image_present"
-        for seed in GROUP_SEEDS:
+    for seed in GROUP_SEEDS:
+        for group in (*GROUPS, 0):
+            loss = "lovasz" if group else "lovasz_image_present"
             run = evaluated("C", loss, best["lovasz"], seed)
-            yield replace(run, images=GROUP_IMAGES, group=group)
+            yield replace(run, images=GROUP_IMAGES, group=group, curve=0)
     yield from binary(pick, start, arithmetic)
-    for loss in TESTED:
-        for seed in TEST_TIME_SEEDS:
+    for seed in TEST_TIME_SEEDS:
+        for loss in TESTED:
             yield replace(evaluated("E", loss, best[loss], seed), curve=0)
     yield from last_layer(pick, start, arithmetic)
 
@@ -179,9 +179,9 @@ def scratch(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
         for seed in TUNING
     ]
     yield from tried
-    for loss in SCRATCH:
-        rate = pick.best_rate(tried, loss=loss)
-        for seed in SCRATCH_SEEDS:
+    best = {loss: pick.best_rate(tried, loss=loss) for loss in SCRATCH}
+    for seed in SCRATCH_SEEDS:
+        for loss, rate in best.items():
             yield Run("A", "evaluate", loss, rate, seed, start + STEPS, arithmetic=arithmetic)
 
 
@@ -193,10 +193,10 @@ def binary(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
         for target in TARGETS
     ]
     yield from tried
-    for loss in BINARY:
-        rate = pick.best_rate(tried, loss=loss)
-        for target in TARGETS:
-            for seed in BINARY_SEEDS:
+    best = {loss: pick.best_rate(tried, loss=loss) for loss in BINARY}
+    for seed in BINARY_SEEDS:
+        for loss, rate in best.items():
+            for target in TARGETS:
                 run = Run("D", "evaluate", loss, rate, seed, STEPS, start, target=target)
                 yield replace(run, arithmetic=arithmetic)
 

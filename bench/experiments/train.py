@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 import submod
 
 from . import last_layer, losses, scores, test_time
-from .decoder import WIDTH, Decoder, forward
+from .decoder import THINNED, WIDTH, Decoder, Pointwise, forward, forward_features, on_lattice
 from .features import CLASSES, Split
 from .storage import Lab
 from .table import Run, next_run
@@ -90,7 +90,7 @@ def network(lab: Lab, run: Run) -> Decoder:
     if run.pretraining:
         net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
     if run.target:
-        net.classify = nn.Conv2d(WIDTH, 1, 1)
+        net.classify = Pointwise(WIDTH, 1, 1)
     return net.to(memory_format=torch.channels_last).train()
 
 
@@ -109,7 +109,12 @@ def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
         labels = split.labels[chosen]
         if run.target:
             labels = scores.binary(labels, run.target)
-        s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
+        if run.arithmetic == "fast":
+            row, column = divmod(k % THINNED**2, THINNED)
+            labels = labels[:, row::THINNED, column::THINNED]
+            s = on_lattice(net.classify(forward_features(net, split, chosen, "fast")), row, column)
+        else:
+            s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
         if not s.isfinite().all():
             break
         value = loss(s, labels, engine)
