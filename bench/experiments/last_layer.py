@@ -54,10 +54,8 @@ class Data(NamedTuple):
 def draw(lab: Lab, problem: Run) -> Data:
     """Draws training images with foreground, pixels of them, and where optimisers start; of the
     validation images, all with foreground."""
-    assert problem.pretraining is not None
-    net = Decoder(len(CLASSES))
-    net.load_state_dict(torch.load(lab.weights(problem.pretraining), weights_only=True))
-    net = net.to(memory_format=torch.channels_last).eval()
+    assert problem.pretraining
+    net = lab.network(problem.pretraining.key)
     rng = np.random.default_rng([problem.seed, 6])
     train, val = lab.split("train"), lab.split("val")
     chosen = rng.permutation(shown(train, problem.target))[:IMAGES]
@@ -86,7 +84,7 @@ def sample(
     found = forward_features(net, split, torch.tensor([image]), problem.arithmetic)
     rows, columns = found.shape[2:]
     half = STRIDE // 2
-    labels = scores.binary(split.labels[image], problem.target)[half::STRIDE, half::STRIDE]
+    labels = scores.problem(split.labels[image], problem.target)[half::STRIDE, half::STRIDE]
     truth = labels[:rows, :columns].flatten().numpy()
     known = np.flatnonzero(truth != IGNORE)
     here = rng.choice(known, min(PIXELS, len(known)), replace=len(known) < PIXELS)

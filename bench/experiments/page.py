@@ -1,10 +1,11 @@
 """Writes docs/experiments.md and its figures from the CSV files.
 
-    python -m experiments.page DOCS_DIR [--out DIR] [--cache CACHE_DIR]
+    python -m experiments.page DOCS_DIR [--cache CACHE_DIR] [--ended]
 
 Reads DOCS_DIR/experiments/*.csv and page.md beside this file; experiments without results are said
-to be missing. Until A is complete, the page is written only to another folder, --out. CACHE_DIR has
-the features and weights that the figure of segmentations needs; without it, that figure is kept.
+to be missing. Nothing is written until A is complete, or the series is ended by decision: --ended
+takes the seeds that there are. CACHE_DIR has the features and weights that the figure of
+segmentations needs; without it, that figure is kept.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ import matplotlib
 import matplotlib.patches
 import numpy as np
 import pandas as pd
+import torch
 
 from . import analysis, scores, table
-from .analysis import Claim, Estimate, Group, Outcome, Results, dataset_miou, image_miou
+from .analysis import Claim, Estimate, Group, Outcome, Results
+from .decoder import forward
 from .features import CLASSES
+from .scores import dataset_miou, image_miou
+from .storage import Lab
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -143,12 +148,14 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
 
 def claims_table(found: list[Claim]) -> str:
     rows = [
-        [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0", interval(c.found),
+        [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0",
+         str(c.found.n) if c.found else MISSING, interval(c.found),
          f"± {(c.found.seeds_high - c.found.seeds_low) / 2:.2f}" if c.found else MISSING,
          number(c.adjusted, ".1g"), c.verdict]
         for c in found
     ]  # fmt: skip
-    head = ["", "difference", "outcome", "claim", "found", "over seeds", "adjusted p", "verdict"]
+    head = ["", "difference", "outcome", "claim", "seeds", "found", "over seeds alone",
+            "adjusted p", "verdict"]  # fmt: skip
     return markdown(head, rows)
 
 
@@ -178,18 +185,15 @@ def optimisers_table(r: Results) -> str:
 
 def rates_table(r: Results) -> str:
     """Tuning scores of every rate; the best one is bold."""
-    wanted = [("A", loss, r.start) for loss in table.LOSSES]
-    wanted += [("A", loss, 0) for loss in table.SCRATCH]
-    wanted += [("D", loss, r.start) for loss in table.BINARY]
+    tried = r.where("tune", arithmetic="fast")
+    tried = tried[tried.experiment != "F"]
     rows = []
-    for experiment, loss, start in wanted:
-        means = r.rates(experiment=experiment, loss=loss, start=start)
-        cells = [number(means.get(rate, np.nan), ".2f") for rate in table.RATES]
-        best = number(means.max(), ".2f")
-        where = " from scratch" * (not start and experiment == "A")
-        rows.append(
-            [experiment, NAMES[loss] + where, *(f"**{x}**" if x == best else x for x in cells)]
-        )
+    for (experiment, start, loss), own in tried.groupby(
+        ["experiment", "start", "loss"], sort=False
+    ):
+        means = own.val.astype(float).groupby(own.rate).mean().reindex(table.RATES)
+        cells = [f"**{x:.2f}**" if x == means.max() else number(x, ".2f") for x in means]
+        rows.append([experiment, NAMES[loss] + ("" if start else " from scratch"), *cells])
     return markdown(["", "loss", *(f"{rate:g}" for rate in table.RATES)], rows)
 
 
@@ -220,14 +224,14 @@ def values(r: Results, found: list[Claim]) -> dict[str, str]:
     pretrained = r.where("pretrain", experiment="A")
     pretrained = pretrained[pretrained.seed.isin(table.SEEDS)].val.astype(float)
     gaps, errors = r.where("pretrain", experiment="F").gap, r.optimised("algorithm2").error
-    common = r.best_rate(experiment="A", start=r.start)
+    common = r.rate(experiment="A", start=r.start)
     fitted = r.where("evaluate", experiment="E").groupby("loss").temperature
     known |= {
         "missing": f"Not all runs are done: of {', '.join(missing)}." if missing else "",
         "tally": f"Of {len(verdicts)} claims, {verdicts.count('undecided')} are undecided.",
         "baseline": number(pretrained.mean() if len(pretrained) else np.nan),
         "seeds_known": str(len(table.SEEDS) + len(table.TUNING)),
-        "common_rate": MISSING if common is None else f"{common:g}",
+        "common_rate": number(common, "g"),
         "control": interval(analysis.control(r)),
         "certified": f"{gaps.astype(float).max():.1g}" if len(gaps) else MISSING,
         "algorithm2_error": f"{errors.astype(float).median():.2g}" if len(errors) else MISSING,
@@ -255,8 +259,8 @@ def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
     axes.axvline(0, color="0.4", linewidth=0.8)
     for k, (_, one, primary) in enumerate(known):
         colour = "tab:blue" if primary else "0.45"
-        axes.plot([one.low, one.high], [k, k], color=colour, linewidth=1)
-        axes.plot([one.seeds_low, one.seeds_high], [k, k], color=colour, linewidth=3.5, alpha=0.6)
+        axes.hlines(k, one.low, one.high, colour, linewidth=1)
+        axes.hlines(k, one.seeds_low, one.seeds_high, colour, linewidth=3.5, alpha=0.6)
         axes.plot(one.mean, k, "o", color=colour, markerfacecolor=colour if primary else "white")
     axes.set_yticks(range(len(known)), [title for title, _, _ in known], fontsize=8)
     axes.set_ylim(max(len(known), 1) - 0.5, -0.5)
@@ -265,23 +269,22 @@ def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
     save(figure, file)
 
 
-def parse(curve: str) -> tuple[list[int], list[float]]:
-    pairs = [part.split(":") for part in str(curve).split()]
-    return [int(k) for k, _ in pairs], [float(v) for _, v in pairs]
+def parse(curve: str) -> pd.Series[float]:
+    pairs = (part.split(":") for part in str(curve).split())
+    return pd.Series({int(k): float(v) for k, v in pairs})
 
 
 def curves_figure(r: Results, file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     for curve in r.where("pretrain", experiment="A").curve:
-        left.plot(*parse(curve), color="0.6", linewidth=0.8)
+        left.plot(parse(curve), color="0.6", linewidth=0.8)
     left.set(title="pre-training", xlabel="step", ylabel="validation dataset-mIoU, %")
-    for loss, colour in (("cross_entropy", "tab:orange"), ("lovasz", "tab:blue")):
+    for loss, colour in zip(table.TESTED, ("tab:orange", "tab:blue")):
         for times in (1, *table.LENGTHS):
             own = [parse(r.rows.loc[key, "curve"]) for key in r.length(loss, times).values()]
-            if own:
-                mean = np.mean([y for _, y in own], 0)
-                title = NAMES[loss] if times == 1 else None
-                right.plot(own[0][0], mean, ".-", color=colour, linewidth=1, label=title)
+            mean = pd.DataFrame(own).mean()
+            title = NAMES[loss] if times == 1 and own else None
+            right.plot(mean, ".-", color=colour, linewidth=1, label=title)
     ends = [times * table.STEPS for times in (1, *table.LENGTHS)]
     right.set(title="fine-tuning", xlabel="step", xscale="log")
     right.set_xticks(ends, [str(end) for end in ends])
@@ -293,17 +296,13 @@ def last_layer_figure(r: Results, file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     minima = r.where("pretrain", experiment="F").set_index("seed")
     for name in table.OPTIMISERS:
-        gaps, ious = [], []
-        passes: list[int] = []
-        for draw, run in r.optimised(name).iterrows():
-            passes, J = parse(run.curve)
-            bound, gap = (float(minima.loc[draw, of]) for of in ("bound", "gap"))
-            gaps.append(np.maximum(np.array(J) - bound, gap))
-            ious.append(parse(run.iou_curve)[1])
-        if not gaps:
+        own = r.optimised(name)
+        if not len(own):
             continue
-        left.semilogy(passes, np.median(gaps, 0), label=NAMES[name])
-        right.plot(passes, np.median(ious, 0))
+        bound, gap = (minima[of].astype(float)[own.index] for of in ("bound", "gap"))
+        above = pd.DataFrame([parse(curve) for curve in own.curve], own.index).sub(bound, axis=0)
+        left.semilogy(above.clip(lower=gap, axis=0).median(), label=NAMES[name])
+        right.plot(pd.DataFrame([parse(curve) for curve in own.iou_curve]).median())
     left.set(xlabel="passes", ylabel="J - J*")
     right.set(xlabel="passes", ylabel="validation Jaccard index, %")
     save(figure, file)
@@ -318,15 +317,9 @@ def chosen_images(r: Results, pair: Sequence[str]) -> list[int]:
 
 def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
     """Shows predictions only: CamVid's images and labels must not be published."""
-    import torch
-
-    from .decoder import Decoder, forward
-    from .features import load
-
     pair = [r.main(loss)[table.SEEDS[0]] for loss in table.TESTED]
-    test, nets = load(cache, "test"), [Decoder(len(CLASSES)).eval() for _ in pair]
-    for net, key in zip(nets, pair):
-        net.load_state_dict(torch.load(cache / "weights" / f"{key}.pt", weights_only=True))
+    lab = Lab(cache, r.folder)
+    test, nets = lab.split("test"), [lab.network(key) for key in pair]
     colours = np.array(plt.get_cmap("tab20").colors[: len(CLASSES)])  # type: ignore[attr-defined]
     figure, axes = plt.subplots(3, 3, figsize=(9, 8.2), layout="constrained")
     for row, k in zip(axes, chosen_images(r, pair)):
@@ -356,9 +349,9 @@ def save(figure: Any, file: Path) -> None:
     plt.close(figure)
 
 
-def write(docs: Path, out: Path, cache: Path | None = None) -> str:
+def write(docs: Path, out: Path, cache: Path | None = None, ended: bool = False) -> str:
     """Returns the page."""
-    r, img = Results(docs / "experiments"), out / "img"
+    r, img = Results(docs / "experiments", ended), out / "img"
     found = analysis.claims(r)
     differences_figure(r, found, img / "experiments_differences.png")
     curves_figure(r, img / "experiments_curves.png")
@@ -374,12 +367,12 @@ def write(docs: Path, out: Path, cache: Path | None = None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="experiments.page", description=__doc__)
     parser.add_argument("docs", type=Path)
-    parser.add_argument("--out", type=Path, help="folder of the page and img/; DOCS_DIR if missing")
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--ended", action="store_true")
     options = parser.parse_args()
-    if not options.out and not complete(Results(options.docs / "experiments")):
-        raise SystemExit("A is not complete: the page stays as it is. Give --out to see it")
-    write(options.docs, options.out or options.docs, options.cache)
+    if not complete(Results(options.docs / "experiments", options.ended)):
+        raise SystemExit("A is not complete: the page stays as it is, and test scores unread")
+    write(options.docs, options.docs, options.cache, options.ended)
 
 
 if __name__ == "__main__":

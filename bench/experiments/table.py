@@ -6,7 +6,7 @@ runs, and next_run returns the first run without a result, so complete results m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -82,65 +82,51 @@ def pretraining(seed: int, steps: int, arithmetic: str) -> Run:
     )  # fmt: skip
 
 
-class Choices:
-    """What the tuning runs decide, by the rules of PLAN.md. results has a row per run."""
+# What the tuning runs decide, by the rules of PLAN.md. results has a row per run, by its key.
 
-    def __init__(self, results: pd.DataFrame) -> None:
-        self.results = results
 
-    def score(self, *runs: Run) -> float:
-        """Mean validation mIoU over runs, in points; binary runs have the mean over images, the
-        last layer's optimisers -log10 (J - J*) at the end."""
-        return float(self.results.loc[[run.key for run in runs], "val"].mean())
+def where(results: pd.DataFrame, **settings: object) -> pd.DataFrame:
+    """The rows with these settings."""
+    for name, value in settings.items():
+        results = results[results[name] == value]
+    return results
 
-    def pretraining(self) -> int:
-        """The shortest length that a doubling improves by less than the margin."""
-        short, long = (
-            self.score(*(pretraining(s, n, "fast") for s in TUNING)) for n in PRETRAINING
-        )
-        return PRETRAINING[int(long - short >= MARGIN)]
 
-    def best_rate(self, tried: list[Run], **settings: object) -> float:
-        """The rate with the highest mean score over the tried runs with these settings."""
-        own = [r for r in tried if all(getattr(r, k) == v for k, v in settings.items())]
-        return max(RATES, key=lambda rate: self.score(*(r for r in own if r.rate == rate)))
+def tuned(results: pd.DataFrame, **settings: object) -> pd.Series[float]:
+    """Mean val by loss and rate of the tuning runs with these settings."""
+    rows = where(results, role="tune", arithmetic="fast", **settings)
+    return rows.val.astype(float).groupby([rows.loss, rows.rate.astype(float)]).mean()
 
-    def best_setting(self, tried: list[Run]) -> tuple[str, float]:
-        """Name and rate of the runs with the highest mean score over their seeds."""
-        found = dict.fromkeys((r.loss, r.rate) for r in tried)
-        return max(
-            found, key=lambda one: self.score(*(r for r in tried if (r.loss, r.rate) == one))
-        )
 
-    def arithmetic(self, fast: list[Run]) -> str:
-        """Fast, unless it moves Lovász less cross-entropy by half the margin or more."""
-        reference = [replace(run, arithmetic="reference") for run in fast]
-        moved = [self.score(*of[1::2]) - self.score(*of[::2]) for of in (fast, reference)]
-        return "fast" if abs(moved[0] - moved[1]) < MARGIN / 2 else "reference"
+def best_rate(results: pd.DataFrame, **settings: object) -> float:
+    """The rate with the highest mean val, over losses too."""
+    return float(tuned(results, **settings).groupby("rate").mean().idxmax())
+
+
+def score(results: pd.DataFrame, runs: Iterable[Run]) -> float:
+    return float(results.loc[[run.key for run in runs], "val"].astype(float).mean())
+
+
+def gain(results: pd.DataFrame, more: Iterable[Run], less: Iterable[Run]) -> float:
+    return score(results, more) - score(results, less)
 
 
 def table(results: pd.DataFrame) -> Iterator[Run]:
     """All runs. Reading on requires the results of all runs before."""
-    pick = Choices(results)
-    for steps in PRETRAINING:
-        yield from (pretraining(seed, steps, "fast") for seed in TUNING)
-    start = pick.pretraining()
-    tried = [
-        Run("A", "tune", loss, rate, seed, STEPS, start)
-        for loss in LOSSES
-        for rate in RATES
-        for seed in TUNING
-    ]
-    yield from tried
-    best = {loss: pick.best_rate(tried, loss=loss) for loss in LOSSES}
-    common = pick.best_rate(tried)
-    fast = [
-        Run("A", "tune", loss, best[loss], seed, STEPS, start)
-        for seed in TUNING
-        for loss in ("cross_entropy", "lovasz")
-    ]
-    yield from (replace(run, arithmetic="reference") for run in fast)
-    arithmetic = pick.arithmetic(fast)
+    short, long = ([pretraining(seed, n, "fast") for seed in TUNING] for n in PRETRAINING)
+    yield from (*short, *long)
+    start = PRETRAINING[int(gain(results, long, short) >= MARGIN)]
+    for loss in LOSSES:
+        for rate in RATES:
+            yield from (Run("A", "tune", loss, rate, seed, STEPS, start) for seed in TUNING)
+    common = best_rate(results, experiment="A", start=start)
+    best = {k: best_rate(results, experiment="A", start=start, loss=k) for k in LOSSES}
+    fast = [[Run("A", "tune", k, best[k], s, STEPS, start) for s in TUNING] for k in TESTED]
+    exact = [[replace(run, arithmetic="reference") for run in runs] for runs in fast]
+    for pair in zip(*exact):
+        yield from pair
+    moved = gain(results, *fast) - gain(results, *exact)
+    arithmetic = "fast" if abs(moved) < MARGIN / 2 else "reference"
 
     def evaluated(experiment: str, loss: str, rate: float, seed: int, steps: int = STEPS) -> Run:
         return Run(
@@ -153,7 +139,7 @@ def table(results: pd.DataFrame) -> Iterator[Run]:
         yield from (evaluated("A", loss, best[loss], seed) for loss in LOSSES)
     for seed in SEEDS:
         yield from (evaluated("A", loss, common, seed) for loss in LOSSES)
-    yield from scratch(pick, start, arithmetic)
+    yield from scratch(results, start, arithmetic)
     for seed in LENGTH_SEEDS:
         for times in LENGTHS:
             for loss in TESTED:
@@ -163,37 +149,31 @@ def table(results: pd.DataFrame) -> Iterator[Run]:
             loss = "lovasz" if group else "lovasz_image_present"
             run = evaluated("C", loss, best["lovasz"], seed)
             yield replace(run, images=GROUP_IMAGES, group=group, curve=0)
-    yield from binary(pick, start, arithmetic)
+    yield from binary(results, start, arithmetic)
     for seed in TEST_TIME_SEEDS:
         for loss in TESTED:
             yield replace(evaluated("E", loss, best[loss], seed), curve=0)
-    yield from last_layer(pick, start, arithmetic)
+    yield from last_layer(results, start, arithmetic)
 
 
-def scratch(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
+def scratch(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
     """As many steps as pre-training and fine-tuning have together."""
-    tried = [
-        Run("A", "tune", loss, rate, seed, start + STEPS)
-        for loss in SCRATCH
-        for rate in RATES
-        for seed in TUNING
-    ]
-    yield from tried
-    best = {loss: pick.best_rate(tried, loss=loss) for loss in SCRATCH}
+    steps = start + STEPS
+    for loss in SCRATCH:
+        for rate in RATES:
+            yield from (Run("A", "tune", loss, rate, seed, steps) for seed in TUNING)
+    best = {k: best_rate(results, experiment="A", start=0, loss=k) for k in SCRATCH}
     for seed in SCRATCH_SEEDS:
         for loss, rate in best.items():
-            yield Run("A", "evaluate", loss, rate, seed, start + STEPS, arithmetic=arithmetic)
+            yield Run("A", "evaluate", loss, rate, seed, steps, arithmetic=arithmetic)
 
 
-def binary(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
-    tried = [
-        Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
-        for loss in BINARY
-        for rate in RATES
-        for target in TARGETS
-    ]
-    yield from tried
-    best = {loss: pick.best_rate(tried, loss=loss) for loss in BINARY}
+def binary(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
+    for loss in BINARY:
+        for rate in RATES:
+            for target in TARGETS:
+                yield Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
+    best = {k: best_rate(results, experiment="D", loss=k) for k in BINARY}
     for seed in BINARY_SEEDS:
         for loss, rate in best.items():
             for target in TARGETS:
@@ -214,26 +194,19 @@ def settings(optimiser: str) -> list[str]:
     return [f"{optimiser}@{reach:g}" for reach in REACHES] if has_prox else [optimiser]
 
 
-def last_layer(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
+def last_layer(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
     def made(role: str, name: str, size: float, draw: int) -> Run:
         of = minimum(draw, start, arithmetic)
         return replace(of, role=role, loss=name, rate=size, steps=PASSES)
 
-    tried: list[Run] = []
+    names = [name for optimiser in OPTIMISERS for name in settings(optimiser)]
     for draw in TUNING:
         yield minimum(draw, start, arithmetic)
-        own = [
-            made("tune", name, size, draw)
-            for optimiser in OPTIMISERS
-            for name in settings(optimiser)
-            for size in SIZES
-        ]
-        yield from own
-        tried += own
+        yield from (made("tune", name, size, draw) for name in names for size in SIZES)
     for draw in DRAWS:
         yield minimum(draw, start, arithmetic)
         for optimiser in OPTIMISERS:
-            name, size = pick.best_setting([r for r in tried if r.loss in settings(optimiser)])
+            name, size = tuned(results, experiment="F").loc[settings(optimiser)].idxmax()
             yield made("evaluate", name, size, draw)
 
 

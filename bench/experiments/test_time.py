@@ -91,10 +91,8 @@ def multiscale(net: Decoder, lab: Lab, arithmetic: str) -> scores.Counts:
 def decide_all(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
     """Returns the fitted temperature, and counts by decision: for the multi-scale prediction image
     by image, for the others over the images of batches(), batch after batch."""
-    assert run.pretraining is not None
-    net = Decoder(len(CLASSES))
-    net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
-    net = net.to(memory_format=torch.channels_last).eval()
+    assert run.pretraining
+    net = lab.network(run.pretraining.key)
     fitted = temperature(net, lab.split("val"), run.arithmetic)
     test = lab.split("test")
     truth = scores.count(test.labels, test.labels, len(CLASSES))[..., 2]

@@ -1,6 +1,6 @@
 """Does the runs of table.py, one after the other, in one process.
 
-    python -m experiments.train CACHE_DIR RESULTS_DIR [--pause FILE] [--hours H]
+    python -m experiments.train CACHE_DIR RESULTS_DIR [--pause FILE]
 
 CACHE_DIR holds the features (experiments.features) and receives the trained weights. Each run
 appends a row to RESULTS_DIR/EXPERIMENT.csv when it ends, and an evaluated run its pixel counts on
@@ -60,35 +60,32 @@ def batches(run: Run, train: Split) -> Iterator[Tensor]:
 
 @torch.no_grad()
 def evaluate(net: Decoder, split: Split, run: Run) -> scores.Counts:
+    """Counts of all classes, of a binary problem those of the foreground."""
     net.eval()
     found = []
     for chosen in torch.split(torch.arange(len(split.names)), AT_ONCE):
-        labels = split.labels[chosen]
+        labels = scores.problem(split.labels[chosen], run.target)
         s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
-        if run.target:
-            labels = scores.binary(labels, run.target)
-            found.append(scores.count((s[:, 0] > 0).to(torch.uint8), labels, 2))
-        else:
-            found.append(scores.count(s.argmax(1).to(torch.uint8), labels, len(CLASSES)))
+        guess = s[:, 0] > 0 if run.target else s.argmax(1)
+        found.append(scores.count(guess, labels, 2 if run.target else len(CLASSES)))
     net.train()
-    return np.concatenate(found)
+    counts = np.concatenate(found)
+    return counts[:, 1:] if run.target else counts
 
 
 def validation(net: Decoder, run: Run, split: Split) -> dict[str, float]:
     """val chooses: dataset-mIoU, of a binary problem the foreground's IoU as a mean over images."""
     counts = evaluate(net, split, run)
-    if run.target:
-        counts = counts[:, 1:]
-        return {"val": scores.image_miou(counts), "val_dataset": scores.dataset_miou(counts)}
-    return {"val": scores.dataset_miou(counts), "val_image": scores.image_miou(counts)}
+    dataset, image = scores.dataset_miou(counts), scores.image_miou(counts)
+    return {"val": image, "val_dataset": dataset} if run.target else {
+        "val": dataset, "val_image": image
+    }  # fmt: skip
 
 
 def network(lab: Lab, run: Run) -> Decoder:
     """Where the run starts."""
     torch.manual_seed(run.seed)
-    net = Decoder(len(CLASSES))
-    if run.pretraining:
-        net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
+    net = lab.network(run.pretraining.key) if run.pretraining else Decoder(len(CLASSES))
     if run.target:
         net.classify = Pointwise(WIDTH, 1, 1)
     return net.to(memory_format=torch.channels_last).train()
@@ -106,9 +103,7 @@ def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
     steps = tqdm(batches(run, split), run.key, run.steps, mininterval=10)
     for k, chosen in enumerate(steps, 1):
         lab.wait()
-        labels = split.labels[chosen]
-        if run.target:
-            labels = scores.binary(labels, run.target)
+        labels = scores.problem(split.labels[chosen], run.target)
         if run.arithmetic == "fast":
             row, column = divmod(k % THINNED**2, THINNED)
             labels = labels[:, row::THINNED, column::THINNED]
@@ -135,10 +130,7 @@ def fit(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
     partial = lab.weights(run).with_suffix(".partial")
     torch.save(net.state_dict(), partial)
     partial.replace(lab.weights(run))
-    if run.role != "evaluate":
-        return row, {}
-    counts = evaluate(net, lab.split("test"), run)
-    return row, {run.key: counts[:, 1:] if run.target else counts}
+    return row, {run.key: evaluate(net, lab.split("test"), run)} if run.role == "evaluate" else {}
 
 
 def execute(lab: Lab, run: Run) -> None:
@@ -162,10 +154,8 @@ def describe_test(lab: Lab) -> None:
         return
     split = lab.split("test")
     truth = scores.count(split.labels, split.labels, len(CLASSES))[..., 2]
-    found = pd.DataFrame(truth, columns=list(CLASSES))
-    found.insert(0, "drive", split.drives)
-    found.insert(0, "name", split.names)
-    found.to_csv(file, index=False)
+    names = pd.DataFrame({"name": split.names, "drive": split.drives})
+    names.join(pd.DataFrame(truth, columns=list(CLASSES))).to_csv(file, index=False)
 
 
 def pending(lab: Lab) -> Run | None:
@@ -182,16 +172,13 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     parser.add_argument("results", type=Path)
     parser.add_argument("--pause", type=Path, help="waits while this file exists")
-    parser.add_argument("--hours", type=float, default=1e9, help="begins no run after so long")
-    parser.add_argument("--version", default=LIBRARY, help="of the library; for tests")
     options = parser.parse_args()
-    if submod.__version__ != options.version:
-        raise SystemExit(f"submod is {submod.__version__}; the plan pins {options.version}")
+    if submod.__version__ != LIBRARY:
+        raise SystemExit(f"submod is {submod.__version__}; the plan pins {LIBRARY}")
     torch.set_num_threads(1)
-    end = time.monotonic() + 3600 * options.hours
     lab = Lab(options.cache, options.results, options.pause)
     describe_test(lab)
-    while time.monotonic() < end and (run := pending(lab)):
+    while run := pending(lab):
         execute(lab, run)
 
 

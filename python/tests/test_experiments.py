@@ -118,7 +118,7 @@ def test_multiclass_losses_have_gradients(loss):
 
 @pytest.mark.parametrize("loss", table.BINARY)
 def test_binary_losses_prefer_the_truth(loss):
-    labels = scores.binary(made_split(4).labels, "car")
+    labels = scores.problem(made_split(4).labels, "car")
     s = 4 * (2.0 * (labels == 1)[:, None].float() - 1)
     function = losses.make(loss, 0, True, made_split(2))
     assert function(s, labels, "exact") < function(-s, labels, "exact")
@@ -194,12 +194,12 @@ def test_pointwise_is_a_convolution():
 
 def fake_results(score):
     """Completes the table run by run."""
-    rows = pd.DataFrame({"val": pd.Series(dtype=float)})
+    rows = pd.DataFrame(columns=[*asdict(table.minimum(1, 400, "fast")), "val"])
     order = []
     for run in table.table(rows):
         if run.key in rows.index:
             continue  # a best rate that is the common one too
-        rows.loc[run.key] = score(run)
+        rows.loc[run.key] = [*asdict(run).values(), score(run)]
         order.append(run)
     assert table.next_run(rows, set(rows.index)) is None
     assert table.next_run(rows[:50], set(rows.index[:50])) == order[50]
@@ -449,7 +449,7 @@ def copy_ibsr(folder):
 
 def write_results(folder, experiments):
     """Results of the whole table, in which a loss gains what GAINS says."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     truth = made_truth()
     truth.to_csv(folder / "test_images.csv", index=False)
     truth = truth[list(CLASSES)].to_numpy()
@@ -518,7 +518,7 @@ def test_best_rates_agree_with_the_table(whole):
     runs = [run for run in fake_results(peak) if run.role == "evaluate"]
     for loss in table.LOSSES:
         first = next(run for run in runs if run.loss == loss and run.start)
-        assert results.best_rate(experiment="A", start=first.start, loss=loss) == first.rate
+        assert results.rate(experiment="A", start=first.start, loss=loss) == first.rate
         assert results.main(loss)[first.seed] == first.key
 
 
@@ -526,18 +526,18 @@ def test_outcomes_agree_with_scores(whole):
     results = analysis.Results(whole / "experiments")
     key = results.main("lovasz")[3]
     counts = results.counts(key)
-    assert results.outcome(key, analysis.dataset_miou)[0] == pytest.approx(
+    assert results.outcome(key, scores.dataset_miou)[0] == pytest.approx(
         scores.dataset_miou(counts)
     )
-    assert results.outcome(key, analysis.image_miou)[0] == pytest.approx(scores.image_miou(counts))
+    assert results.outcome(key, scores.image_miou)[0] == pytest.approx(scores.image_miou(counts))
     inside = (results.images.drive == "drive1").to_numpy()
-    assert results.outcome(key, analysis.dataset_miou, "drive1")[0] == pytest.approx(
+    assert results.outcome(key, scores.dataset_miou, "drive1")[0] == pytest.approx(
         scores.dataset_miou(counts[inside])
     )
     twice = np.concatenate([counts, counts[:1]])
     weights = np.ones((1, len(counts)))
     weights[0, 0] = 2
-    assert analysis.image_miou(counts, weights)[0] == pytest.approx(scores.image_miou(twice))
+    assert scores.image_miou(counts, weights)[0] == pytest.approx(scores.image_miou(twice))
 
 
 def test_blocks_are_neighbours_of_one_drive(whole):
@@ -617,6 +617,17 @@ def test_page_says_what_is_missing(experiments, tmp_path):
     assert page.complete(analysis.Results(tmp_path / "experiments")) == ("A" in experiments)
 
 
+def test_a_series_that_ended_early_is_compared_in_pairs(tmp_path):
+    write_results(tmp_path, "A")
+    rows = pd.read_csv(tmp_path / "A.csv", keep_default_na=False)
+    late = (rows.seed == 5) & (rows.loss == "lovasz") | rows.seed.between(6, 12)
+    rows[~(late & (rows.role == "evaluate"))].to_csv(tmp_path / "A.csv", index=False)
+    assert not any(claim.found for claim in analysis.claims(analysis.Results(tmp_path)))
+    found = {c.name: c.found for c in analysis.claims(analysis.Results(tmp_path, ended=True))}
+    assert [found[name].n for name in ("A1", "A2", "A9")] == [4, 5, 4]
+    assert found["A1"].mean == pytest.approx(4, abs=0.6) and found["B1"] is None
+
+
 def test_dice_of_ibsr():
     text = page.ibsr_table(DOCS / "experiments")
     heads = pd.read_csv(DOCS / "experiments/ibsr_heads.csv")
@@ -641,6 +652,6 @@ def test_the_committed_page_follows_from_the_committed_results(tmp_path, monkeyp
 def test_the_script_explains_itself(tmp_path):
     script = DOCS.parent / "scripts" / "experiments.sh"
     shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "DATA_DIR --hours H" in shown and "set -" not in shown
+    assert "DATA_DIR --pause FILE" in shown and "set -" not in shown
     refused = subprocess.run([script, tmp_path], capture_output=True, text=True, check=False)
     assert refused.returncode == 1 and "train.txt is missing" in refused.stderr
