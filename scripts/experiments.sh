@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Repeats the experiments on CamVid: extracts features, trains, and writes docs/experiments.md.
 #
-#   scripts/experiments.sh DATA_DIR                 everything; continues after an interruption
-#   scripts/experiments.sh DATA_DIR --pause FILE    training waits while FILE exists
-#   scripts/experiments.sh --page                   only recomputes the page from the results
-#   scripts/experiments.sh --help                   this text
+#   scripts/experiments.sh DATA_DIR    everything; continues after an interruption
+#   scripts/experiments.sh --page      only recomputes the page from the results
+#   scripts/experiments.sh --help      this text
 #
 # DATA_DIR/camvid holds CamVid in the split and the 11 classes of the SegNet tutorial: folders train,
 # val, test with images, trainannot and so on with label maps, train.txt and so on with names.

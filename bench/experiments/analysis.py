@@ -34,17 +34,14 @@ Group = dict[int, str]  # seed -> key of a run's counts
 Outcome = Callable[[npt.NDArray[Any], Numbers], Numbers]  # counts, image weights -> per weighting
 
 
-def class_mean(names: Sequence[str]) -> Outcome:
-    chosen = [CLASSES.index(name) for name in names]
-    return lambda counts, weights: scores.dataset_iou(counts, weights)[:, chosen].mean(1)
-
-
-FREQUENT = tuple(name for name in CLASSES if name not in RARE)
-rare, frequent = class_mean(RARE), class_mean(FREQUENT)
+def class_iou(name: str) -> Outcome:
+    return lambda counts, weights: scores.dataset_iou(counts, weights)[:, CLASSES.index(name)]
 
 
 def rare_gain(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
-    return rare(counts, weights) - frequent(counts, weights)
+    """Mean IoU of the rare classes less that of the others."""
+    found, rare = scores.dataset_iou(counts, weights), np.isin(CLASSES, RARE)
+    return found[:, rare].mean(1) - found[:, ~rare].mean(1)
 
 
 class Estimate(NamedTuple):
@@ -133,16 +130,16 @@ class Results:
     def where(self, role: str, **settings: Any) -> pd.DataFrame:
         return table.where(self.rows, role=role, **settings)
 
-    def select(self, wanted: Sequence[int], **settings: Any) -> Group:
+    def select(self, experiment: str, **settings: Any) -> Group:
         """Evaluated runs with these settings by seed, or none if a seed is missing."""
-        rows = self.where("evaluate", **settings)
+        wanted = {
+            "A": table.SEEDS if settings.get("start") else table.SCRATCH_SEEDS,
+            "B": table.LENGTH_SEEDS, "C": table.GROUP_SEEDS, "D": table.BINARY_SEEDS,
+            "E": table.TEST_TIME_SEEDS,
+        }[experiment]  # fmt: skip
+        rows = self.where("evaluate", experiment=experiment, **settings)
         found = dict(zip(rows.seed.astype(int), rows.index))
         return found if self.ended or set(wanted) <= set(found) else {}
-
-    def rate(self, **settings: Any) -> float:
-        """The best one; NaN without tuning runs."""
-        known = len(table.tuned(self.rows, **settings))
-        return table.best_rate(self.rows, **settings) if known else np.nan
 
     @cached_property
     def start(self) -> int:
@@ -152,28 +149,21 @@ class Results:
 
     def main(self, loss: str, common: bool = False) -> Group:
         """A's fine-tuning at the loss's best rate, or at the common one."""
-        tuned = {"experiment": "A", "start": self.start}
-        rate = self.rate(**tuned) if common else self.rate(**tuned, loss=loss)
-        return self.select(table.SEEDS, **tuned, loss=loss, rate=rate)
+        tuned: Any = {"experiment": "A", "start": self.start}
+        rate = table.best_rate(self.rows, **tuned, **({} if common else {"loss": loss}))
+        return self.select(**tuned, loss=loss, rate=rate)
 
     def scratch(self, loss: str) -> Group:
-        return self.select(table.SCRATCH_SEEDS, experiment="A", start=0, loss=loss)
+        return self.select("A", start=0, loss=loss)
 
     def length(self, loss: str, times: int) -> Group:
-        settings = {"experiment": "B", "loss": loss, "steps": times * table.STEPS}
-        found = self.main(loss) if times == 1 else self.select(table.LENGTH_SEEDS, **settings)
+        steps = times * table.STEPS
+        found = self.main(loss) if times == 1 else self.select("B", loss=loss, steps=steps)
         return {seed: key for seed, key in found.items() if seed in table.LENGTH_SEEDS}
-
-    def grouped(self, group: int) -> Group:
-        """C; 0 stands for per_image=True."""
-        return self.select(table.GROUP_SEEDS, experiment="C", group=group)
-
-    def binary_runs(self, loss: str, target: str) -> Group:
-        return self.select(table.BINARY_SEEDS, experiment="D", loss=loss, target=target)
 
     def decided(self, loss: str, decision: str = "") -> Group:
         """E; without a decision, A's runs on E's seeds."""
-        runs = self.select(table.TEST_TIME_SEEDS, experiment="E", loss=loss)
+        runs = self.select("E", loss=loss)
         if not decision:
             return {seed: key.replace("E", "A", 1) for seed, key in runs.items()}
         return {seed: f"{key}/{decision}" for seed, key in runs.items()}
@@ -219,10 +209,10 @@ class Results:
         """D: mixed model of the paired differences with a random intercept by class."""
         found = []
         for target in table.TARGETS:
-            ours, theirs = (self.binary_runs(loss, target) for loss in (first, second))
-            for seed in set(ours) & set(theirs):
-                ious = [self.mean({seed: of[seed]}, image_miou) for of in (ours, theirs)]
-                found.append((target, seed, ious[0] - ious[1]))
+            pair = [self.select("D", loss=loss, target=target) for loss in (first, second)]
+            for seed in set.intersection(*map(set, pair)):
+                one, other = (self.outcome(of[seed], image_miou)[0] for of in pair)
+                found.append((target, seed, one - other))
         frame = pd.DataFrame(found, columns=["target", "seed", "difference"])
         return mixed(frame) if set(frame.target) == set(table.TARGETS) else None
 
@@ -310,7 +300,7 @@ def estimates(r: Results) -> dict[str, Any]:
         "A8": less(lovasz, ce, rare_gain),
         "A9": less(r.scratch("lovasz"), r.scratch("cross_entropy"), dataset_miou),
         "B1": r.crossed(longer),
-        "C1": less(r.grouped(max(table.GROUPS)), r.grouped(1), dataset_miou),
+        "C1": less(r.select("C", group=max(table.GROUPS)), r.select("C", group=1), dataset_miou),
         "D1": r.binary("lovasz_hinge", "cross_entropy"),
         "D2": r.binary("lovasz_hinge", "hinge"),
         "D3": r.binary("rahman_wang", "lovasz_hinge"),
@@ -325,4 +315,4 @@ def estimates(r: Results) -> dict[str, Any]:
 
 def control(r: Results) -> Any:
     """The negative control: groups of one image less per_image=True are the same function."""
-    return r.less(r.grouped(1), r.grouped(0), dataset_miou)
+    return r.less(r.select("C", group=1), r.select("C", group=0), dataset_miou)

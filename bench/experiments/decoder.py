@@ -97,9 +97,6 @@ class Decoder(nn.Module):
         x = resize(x, low.shape[2:])
         return self.refine(torch.cat([x, self.shallow(low)], 1))
 
-    def forward(self, low: Tensor, deep: Tensor) -> Tensor:
-        return self.classify(self.features(low, deep))
-
 
 def forward_features(net: Decoder, split: Split, chosen: Tensor, arithmetic: str) -> Tensor:
     """Inputs of the last layer, in float32."""

@@ -1,13 +1,14 @@
 """The table of runs, in order of priority. PLAN.md explains it.
 
 Runs whose settings depend on tuning (rates, length of pre-training, arithmetic) follow the tuning
-runs, and next_run returns the first run without a result, so complete results make each choice.
+runs, and the first run without a result is the next, so complete results make each choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import pandas as pd
 
@@ -68,9 +69,7 @@ class Run:
         """The run whose network this one starts from."""
         if self.experiment == "E":
             return replace(self, experiment="A")
-        if not self.start:
-            return None
-        return pretraining(self.seed, self.start, self.arithmetic)
+        return pretraining(self.seed, self.start, self.arithmetic) if self.start else None
 
 
 def pretraining(seed: int, steps: int, arithmetic: str) -> Run:
@@ -99,26 +98,24 @@ def tuned(results: pd.DataFrame, **settings: object) -> pd.Series[float]:
 
 
 def best_rate(results: pd.DataFrame, **settings: object) -> float:
-    """The rate with the highest mean val, over losses too."""
-    return float(tuned(results, **settings).groupby("rate").mean().idxmax())
+    """The rate with the highest mean val, over losses too; NaN without tuning runs."""
+    means = tuned(results, **settings).groupby("rate").mean()
+    return float(means.idxmax()) if len(means) else float("nan")
 
 
-def score(results: pd.DataFrame, runs: Iterable[Run]) -> float:
-    return float(results.loc[[run.key for run in runs], "val"].astype(float).mean())
-
-
-def gain(results: pd.DataFrame, more: Iterable[Run], less: Iterable[Run]) -> float:
-    return score(results, more) - score(results, less)
+def gain(results: pd.DataFrame, *pair: list[Run]) -> float:
+    """Mean val of the second runs less that of the first."""
+    first, second = (results.val[[run.key for run in runs]].astype(float).mean() for runs in pair)
+    return float(second - first)
 
 
 def table(results: pd.DataFrame) -> Iterator[Run]:
     """All runs. Reading on requires the results of all runs before."""
     short, long = ([pretraining(seed, n, "fast") for seed in TUNING] for n in PRETRAINING)
     yield from (*short, *long)
-    start = PRETRAINING[int(gain(results, long, short) >= MARGIN)]
-    for loss in LOSSES:
-        for rate in RATES:
-            yield from (Run("A", "tune", loss, rate, seed, STEPS, start) for seed in TUNING)
+    start = PRETRAINING[int(gain(results, short, long) >= MARGIN)]
+    for loss, rate, seed in product(LOSSES, RATES, TUNING):
+        yield Run("A", "tune", loss, rate, seed, STEPS, start)
     common = best_rate(results, experiment="A", start=start)
     best = {k: best_rate(results, experiment="A", start=start, loss=k) for k in LOSSES}
     fast = [[Run("A", "tune", k, best[k], s, STEPS, start) for s in TUNING] for k in TESTED]
@@ -137,48 +134,38 @@ def table(results: pd.DataFrame) -> Iterator[Run]:
     for seed in SEEDS:
         yield pretraining(seed, start, arithmetic)
         yield from (evaluated("A", loss, best[loss], seed) for loss in LOSSES)
-    for seed in SEEDS:
-        yield from (evaluated("A", loss, common, seed) for loss in LOSSES)
+    for seed, loss in product(SEEDS, LOSSES):
+        yield evaluated("A", loss, common, seed)
     yield from scratch(results, start, arithmetic)
-    for seed in LENGTH_SEEDS:
-        for times in LENGTHS:
-            for loss in TESTED:
-                yield evaluated("B", loss, best[loss], seed, times * STEPS)
-    for seed in GROUP_SEEDS:
-        for group in (*GROUPS, 0):
-            loss = "lovasz" if group else "lovasz_image_present"
-            run = evaluated("C", loss, best["lovasz"], seed)
-            yield replace(run, images=GROUP_IMAGES, group=group, curve=0)
+    for seed, times, loss in product(LENGTH_SEEDS, LENGTHS, TESTED):
+        yield evaluated("B", loss, best[loss], seed, times * STEPS)
+    for seed, group in product(GROUP_SEEDS, (*GROUPS, 0)):
+        loss = "lovasz" if group else "lovasz_image_present"
+        run = evaluated("C", loss, best["lovasz"], seed)
+        yield replace(run, images=GROUP_IMAGES, group=group, curve=0)
     yield from binary(results, start, arithmetic)
-    for seed in TEST_TIME_SEEDS:
-        for loss in TESTED:
-            yield replace(evaluated("E", loss, best[loss], seed), curve=0)
+    for seed, loss in product(TEST_TIME_SEEDS, TESTED):
+        yield replace(evaluated("E", loss, best[loss], seed), curve=0)
     yield from last_layer(results, start, arithmetic)
 
 
 def scratch(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
     """As many steps as pre-training and fine-tuning have together."""
     steps = start + STEPS
-    for loss in SCRATCH:
-        for rate in RATES:
-            yield from (Run("A", "tune", loss, rate, seed, steps) for seed in TUNING)
+    for loss, rate, seed in product(SCRATCH, RATES, TUNING):
+        yield Run("A", "tune", loss, rate, seed, steps)
     best = {k: best_rate(results, experiment="A", start=0, loss=k) for k in SCRATCH}
-    for seed in SCRATCH_SEEDS:
-        for loss, rate in best.items():
-            yield Run("A", "evaluate", loss, rate, seed, steps, arithmetic=arithmetic)
+    for seed, loss in product(SCRATCH_SEEDS, SCRATCH):
+        yield Run("A", "evaluate", loss, best[loss], seed, steps, arithmetic=arithmetic)
 
 
 def binary(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
-    for loss in BINARY:
-        for rate in RATES:
-            for target in TARGETS:
-                yield Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
+    for loss, rate, target in product(BINARY, RATES, TARGETS):
+        yield Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
     best = {k: best_rate(results, experiment="D", loss=k) for k in BINARY}
-    for seed in BINARY_SEEDS:
-        for loss, rate in best.items():
-            for target in TARGETS:
-                run = Run("D", "evaluate", loss, rate, seed, STEPS, start, target=target)
-                yield replace(run, arithmetic=arithmetic)
+    for seed, loss, target in product(BINARY_SEEDS, BINARY, TARGETS):
+        run = Run("D", "evaluate", loss, best[loss], seed, STEPS, start, target=target)
+        yield replace(run, arithmetic=arithmetic)
 
 
 def minimum(draw: int, start: int, arithmetic: str) -> Run:
@@ -208,8 +195,3 @@ def last_layer(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[R
         for optimiser in OPTIMISERS:
             name, size = tuned(results, experiment="F").loc[settings(optimiser)].idxmax()
             yield made("evaluate", name, size, draw)
-
-
-def next_run(results: pd.DataFrame, done: set[str]) -> Run | None:
-    """The first run that is not done."""
-    return next((run for run in table(results) if run.key not in done), None)

@@ -17,7 +17,18 @@ pytest.importorskip("statsmodels")
 pytest.importorskip("matplotlib")
 import pandas as pd
 import torch
-from experiments import analysis, decoder, last_layer, losses, page, scores, table, test_time, train
+from experiments import (
+    analysis,
+    decoder,
+    last_layer,
+    losses,
+    page,
+    scores,
+    storage,
+    table,
+    test_time,
+    train,
+)
 from experiments.decoder import Decoder
 from experiments.features import CLASSES, DEEP, IGNORE, LOW, SCALES, Split
 from experiments.table import TUNING, Run
@@ -153,7 +164,8 @@ def gradients(net, split, arithmetic):
     """Of a loss by all filters. Those by biases in front of a batch normalisation are 0."""
     chosen, size = torch.arange(len(split.names)), split.labels.shape[1:]
     if arithmetic == "double":
-        s = net.double()(split.low.double(), split.deep.double())
+        s = net.double().features(split.low.double(), split.deep.double())
+        s = net.classify(s)
         s = torch.nn.functional.interpolate(s, size, mode="bilinear")
     else:
         s = train.forward(
@@ -201,8 +213,7 @@ def fake_results(score):
             continue  # a best rate that is the common one too
         rows.loc[run.key] = [*asdict(run).values(), score(run)]
         order.append(run)
-    assert table.next_run(rows, set(rows.index)) is None
-    assert table.next_run(rows[:50], set(rows.index[:50])) == order[50]
+    assert next(run for run in table.table(rows) if run.key not in rows.index[:50]) == order[50]
     return order
 
 
@@ -294,7 +305,7 @@ def test_an_interrupted_series_ends_with_the_same_results(lab, tiny_table, tmp_p
     train.describe_test(again)
     assert not do(again, 100)
     assert texts(lab.results) == texts(again.results)
-    rows = lab.rows()
+    rows = storage.read(lab.results)
     assert rows.index.is_unique and set(rows.experiment) == set("ABCDEF")
     truth = pd.read_csv(lab.results / "test_images.csv")[list(CLASSES)].to_numpy()
     assert (truth == scores.count(*[lab.split("test").labels] * 2, len(CLASSES))[..., 2]).all()
@@ -310,7 +321,7 @@ def test_an_interrupted_series_ends_with_the_same_results(lab, tiny_table, tmp_p
     check_test_time(rows, truth, lab.results)
     check_last_layer(rows[rows.experiment == "F"])
     copy_ibsr(lab.results)
-    text = page.write(lab.results.parent, tmp_path, lab.cache)
+    text = page.write(analysis.Results(lab.results), tmp_path, lab.cache)
     assert "Not all runs are done" in text and (tmp_path / PICTURE).stat().st_size > 10000
 
 
@@ -518,7 +529,8 @@ def test_best_rates_agree_with_the_table(whole):
     runs = [run for run in fake_results(peak) if run.role == "evaluate"]
     for loss in table.LOSSES:
         first = next(run for run in runs if run.loss == loss and run.start)
-        assert results.rate(experiment="A", start=first.start, loss=loss) == first.rate
+        tuned = {"experiment": "A", "start": first.start, "loss": loss}
+        assert table.best_rate(results.rows, **tuned) == first.rate
         assert results.main(loss)[first.seed] == first.key
 
 
@@ -596,7 +608,7 @@ def test_crossed_resampling_counts_seeds_and_images():
 
 
 def test_page_of_complete_results(whole, tmp_path):
-    text = page.write(whole, tmp_path)
+    text = page.write(analysis.Results(whole / "experiments"), tmp_path)
     assert "not run" not in text and "Not all runs" not in text and " nan" not in text
     claim = analysis.claims(analysis.Results(whole / "experiments"))[0]
     assert f"by {page.interval(claim.found)} points: holds" in text
@@ -607,14 +619,19 @@ def test_page_of_complete_results(whole, tmp_path):
 
 
 @pytest.mark.parametrize("experiments", ["", "A", "ABD"])
-def test_page_says_what_is_missing(experiments, tmp_path):
+def test_page_says_what_is_missing(experiments, tmp_path, monkeypatch):
     write_results(tmp_path / "experiments", experiments)
-    text = page.write(tmp_path, tmp_path)
+    text = page.write(analysis.Results(tmp_path / "experiments"), tmp_path)
     assert "Not all runs are done" in text and " nan" not in text
     assert (
         "Not all runs are done: of " + ", ".join(sorted(set("ABCDEF") - set(experiments))) in text
     )
-    assert page.complete(analysis.Results(tmp_path / "experiments")) == ("A" in experiments)
+    (tmp_path / "experiments.md").unlink()
+    monkeypatch.setattr("sys.argv", ["page", str(tmp_path)])
+    if "A" not in experiments:
+        with pytest.raises(SystemExit, match="A is not complete"):
+            page.main()
+    assert not (tmp_path / "experiments.md").exists()
 
 
 def test_a_series_that_ended_early_is_compared_in_pairs(tmp_path):
@@ -643,7 +660,7 @@ def test_the_committed_page_follows_from_the_committed_results(tmp_path, monkeyp
     if not (DOCS / "experiments/A.csv").exists():
         pytest.skip("no results yet")
     (tmp_path / "img").mkdir()
-    text = page.write(DOCS, tmp_path)
+    text = page.write(analysis.Results(DOCS / "experiments"), tmp_path)
     committed = (DOCS / "experiments.md").read_text()
     if "experiments.page" in committed:
         assert text == committed
@@ -652,6 +669,6 @@ def test_the_committed_page_follows_from_the_committed_results(tmp_path, monkeyp
 def test_the_script_explains_itself(tmp_path):
     script = DOCS.parent / "scripts" / "experiments.sh"
     shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "DATA_DIR --pause FILE" in shown and "set -" not in shown
+    assert "DATA_DIR   " in shown and "set -" not in shown
     refused = subprocess.run([script, tmp_path], capture_output=True, text=True, check=False)
     assert refused.returncode == 1 and "train.txt is missing" in refused.stderr
