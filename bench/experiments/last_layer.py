@@ -21,8 +21,8 @@ from submod import optim
 
 from . import scores
 from .decoder import Decoder, forward_features
-from .features import CLASSES, IGNORE, Split
-from .storage import Lab
+from .features import IGNORE, Split
+from .storage import Lab, read
 from .table import PASS_IMAGES, Run, minimum
 
 IMAGES, PIXELS = 64, 1024  # drawn: training images, and pixels of each image
@@ -31,11 +31,7 @@ STRIDE = 4  # of the features
 DECAY = 5e-4  # the paper's
 CERTIFIED = 1e-6  # gap at which the bundle method stops
 
-RULES: dict[str, Any] = {
-    "gradient": optim.GD(),
-    "momentum": optim.Momentum(0.9),
-    "adam": optim.Adam(),
-}
+RULES: Any = {"gradient": optim.GD(), "momentum": optim.Momentum(0.9), "adam": optim.Adam()}
 
 Vector = npt.NDArray[np.float64]
 Features = npt.NDArray[np.float32]  # (images, pixels, channels); the last one is 1, for the bias
@@ -54,16 +50,15 @@ class Data(NamedTuple):
 def draw(lab: Lab, problem: Run) -> Data:
     """Draws training images with foreground, pixels of them, and where optimisers start; of the
     validation images, all with foreground."""
-    assert problem.pretraining is not None
-    net = Decoder(len(CLASSES))
-    net.load_state_dict(torch.load(lab.weights(problem.pretraining), weights_only=True))
-    net = net.to(memory_format=torch.channels_last).eval()
+    assert problem.pretraining
+    net = lab.network(problem.pretraining.key)
     rng = np.random.default_rng([problem.seed, 6])
     train, val = lab.split("train"), lab.split("val")
-    chosen = rng.permutation(shown(train, problem.target))[:IMAGES]
+    shown = [np.flatnonzero(split.share(problem.target) >= SHARE) for split in (train, val)]
+    chosen = rng.permutation(shown[0])[:IMAGES]
     chosen = chosen[: len(chosen) // PASS_IMAGES * PASS_IMAGES]  # minibatches are full
-    ours = [sample(net, train, k, problem, rng) for k in chosen]
-    others = [sample(net, val, k, problem, rng) for k in shown(val, problem.target)]
+    ours = [sample(net, train, k, problem, rng) for k in map(int, chosen)]
+    others = [sample(net, val, k, problem, rng) for k in map(int, shown[1])]
     features, labels, val_features, val_labels = (
         np.stack(x) for part in (ours, others) for x in zip(*part)
     )
@@ -72,22 +67,15 @@ def draw(lab: Lab, problem: Run) -> Data:
     return Data(features, labels, val_features, val_labels, start)
 
 
-def shown(split: Split, target: str) -> npt.NDArray[np.int64]:
-    """Images with enough foreground."""
-    share = (split.labels == CLASSES.index(target)).float().mean((1, 2)).numpy()
-    return np.flatnonzero(share >= SHARE)
-
-
 @torch.no_grad()
 def sample(
     net: Decoder, split: Split, image: int, problem: Run, rng: np.random.Generator
 ) -> tuple[Features, Labels]:
     """Features and labels of random labelled pixels."""
     found = forward_features(net, split, torch.tensor([image]), problem.arithmetic)
-    rows, columns = found.shape[2:]
-    half = STRIDE // 2
-    labels = scores.binary(split.labels[image], problem.target)[half::STRIDE, half::STRIDE]
-    truth = labels[:rows, :columns].flatten().numpy()
+    middle = slice(STRIDE // 2, None, STRIDE)
+    labels = scores.problem(split.labels[image], problem.target)
+    truth = labels[middle, middle].flatten().numpy()
     known = np.flatnonzero(truth != IGNORE)
     here = rng.choice(known, min(PIXELS, len(known)), replace=len(known) < PIXELS)
     flat = found[0].flatten(1).T.numpy()[here]
@@ -109,20 +97,16 @@ class Algorithm2:
         """Works in margins m = 1 - y s, where s - prox(s) = y (prox(m) - m)."""
         y = 2.0 * labels - 1
         margins = 1 - y * s
-        moved = np.stack([self.prox(m, truth, lam) for m, truth in zip(margins, labels)])
+        method = "greedy_path" if submod.__version__ == "0.2.1" else "algorithm_2"
+        with warnings.catch_warnings():  # it has no certificate, even where it is exact
+            warnings.simplefilter("ignore", submod.AccuracyWarning)
+            pairs = zip(map(submod.Function.jaccard, labels), margins)
+            moved = np.stack([f.prox(m, lam, method, hinge=True).u for f, m in pairs])
         found = lam * y * (moved - margins) / len(labels)
         exact = exact_direction(s, labels, lam)
         size = np.linalg.norm(exact)
         self.errors.append(float(np.linalg.norm(found - exact) / size) if size else 0.0)
         return found
-
-    @staticmethod
-    def prox(margins: Vector, labels: Labels, lam: float) -> Vector:
-        with warnings.catch_warnings():  # it has no certificate, even where it is exact
-            warnings.simplefilter("ignore", submod.AccuracyWarning)
-            old = submod.__version__ == "0.2.1"
-            method = "greedy_path" if old else "algorithm_2"
-            return submod.Function.jaccard(labels).prox(margins, lam, method, hinge=True).u
 
 
 class Layer:
@@ -134,17 +118,18 @@ class Layer:
         squares = np.square(data.features, dtype=np.float64)
         self.reach = reach * squares.sum() / len(data.features)
         self.problem = optim.Problem(
-            data.features.shape[-1],
-            self.subgradient,
+            data.features.shape[-1], self.subgradient, metric=self.val_iou,
             direction=self.direction if direction else None,
-            metric=self.val_iou,
             batches=len(data.features) // PASS_IMAGES,
-        )
+        )  # fmt: skip
 
     def batch(self, w: Vector, number: int | None) -> tuple[Features, Features, Labels]:
         """Features, scores and labels of a minibatch, or of all images."""
-        first = None if number is None else number * PASS_IMAGES
-        here = slice(first, None if first is None else first + PASS_IMAGES)
+        here = (
+            slice(None)
+            if number is None
+            else slice(PASS_IMAGES * number, PASS_IMAGES * (number + 1))
+        )
         features = self.data.features[here]
         return features, features @ w.astype(np.float32), self.data.labels[here]
 
@@ -167,8 +152,7 @@ class Layer:
 
 def chain(features: Features, by_scores: Any) -> Vector:
     flat = features.reshape(-1, features.shape[-1])
-    found: Vector = (np.asarray(by_scores, np.float32).ravel() @ flat).astype(np.float64)
-    return found
+    return (np.asarray(by_scores, np.float32).ravel() @ flat).astype(np.float64)
 
 
 def optimise(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
@@ -178,7 +162,7 @@ def optimise(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Count
     data = draw(lab, problem)
     if run == problem:
         return certify(data, run.steps), {}
-    known = lab.rows().loc[problem.key]
+    known = read(lab.results).loc[problem.key]
     name, _, reach = run.loss.partition("@")
     rule = next((r for r in RULES if name.startswith(r)), "gradient")
     algorithm2 = Algorithm2()

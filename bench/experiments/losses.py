@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn import functional as F
 
 import submod.torch as st
 
@@ -25,18 +25,12 @@ def enet_weights(train: Tensor) -> Tensor:
     return (1 / (ENET + pixels / pixels.sum()).log()).float()
 
 
-def lovasz(scores: Tensor, labels: Tensor, engine: str, **settings: Any) -> Tensor:
-    return st.lovasz_softmax(scores, labels, ignore_index=IGNORE, engine=engine, **settings)
+def lovasz(s: Tensor, y: Tensor, engine: str, **settings: Any) -> Tensor:
+    return st.lovasz_softmax(s, y, ignore_index=IGNORE, engine=engine, **settings)
 
 
-def cross_entropy(scores: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
-    return functional.cross_entropy(scores, labels.long(), weight, ignore_index=IGNORE)
-
-
-def grouped(scores: Tensor, labels: Tensor, engine: str, images: int) -> Tensor:
-    """Mean over consecutive groups of images of Lovász-Softmax."""
-    parts = zip(torch.split(scores, images), torch.split(labels, images))
-    return torch.stack([lovasz(s, y, engine) for s, y in parts]).mean()
+def cross_entropy(s: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    return F.cross_entropy(s, y.long(), weight, ignore_index=IGNORE)
 
 
 MULTICLASS: dict[str, Loss] = {
@@ -49,40 +43,33 @@ MULTICLASS: dict[str, Loss] = {
 }
 
 
-def binary_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    counts = labels != IGNORE
-    return functional.binary_cross_entropy_with_logits(scores[:, 0][counts], labels[counts].float())
-
-
-def hinge(scores: Tensor, labels: Tensor) -> Tensor:
-    counts = labels != IGNORE
-    sign = 2 * labels[counts].float() - 1
-    return functional.relu(1 - sign * scores[:, 0][counts]).mean()
-
-
-def sigmoid(scores: Tensor, labels: Tensor, engine: str) -> Tensor:
-    return st.lovasz_sigmoid(
-        scores, labels[:, None], classes="all", per_image=True, ignore_index=IGNORE, engine=engine
-    )
+def mean(loss: Callable[[Tensor, Tensor], Tensor]) -> Loss:
+    """Over the pixels that have a label."""
+    return lambda s, y, engine: loss(s[:, 0][y != IGNORE], y[y != IGNORE].float()).mean()
 
 
 # One score per pixel. Losses that are no sum over pixels are taken per image, as the paper does.
 BINARY: dict[str, Loss] = {
-    "cross_entropy": lambda s, y, engine: binary_cross_entropy(s, y),
-    "hinge": lambda s, y, engine: hinge(s, y),
+    "cross_entropy": mean(F.binary_cross_entropy_with_logits),
+    "hinge": mean(lambda s, y: F.relu(1 - (2 * y - 1) * s)),
     "lovasz_hinge": lambda s, y, engine: st.lovasz_hinge(s, y, ignore_index=IGNORE, engine=engine),
     "rahman_wang": lambda s, y, engine: st.rahman_wang(s, y, per_image=True, ignore_index=IGNORE),
-    "lovasz_sigmoid": sigmoid,
+    "lovasz_sigmoid": lambda s, y, engine: st.lovasz_sigmoid(
+        s, y[:, None], classes="all", per_image=True, ignore_index=IGNORE, engine=engine
+    ),
 }
 
 
 def make(name: str, group: int, binary: bool, train: Split) -> Loss:
-    """group: images per loss group; 0 means the loss's own choice."""
+    """group: the loss is a mean over groups of so many images; 0 is its own choice."""
     if binary:
         return BINARY[name]
     if name == "weighted_cross_entropy":
         weights = enet_weights(train.labels)
         return lambda s, y, engine: cross_entropy(s, y, weights)
-    if group:
-        return lambda s, y, engine: grouped(s, y, engine, group)
-    return MULTICLASS[name]
+
+    def grouped(s: Tensor, y: Tensor, engine: str) -> Tensor:
+        parts = zip(torch.split(s, group), torch.split(y, group))
+        return torch.stack([MULTICLASS[name](*part, engine) for part in parts]).mean()
+
+    return grouped if group else MULTICLASS[name]

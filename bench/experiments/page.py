@@ -1,10 +1,10 @@
 """Writes docs/experiments.md and its figures from the CSV files.
 
-    python -m experiments.page DOCS_DIR [--out DIR] [--cache CACHE_DIR]
+    python -m experiments.page DOCS_DIR [--cache CACHE_DIR] [--ended]
 
-Reads DOCS_DIR/experiments/*.csv and page.md beside this file; experiments without results are said
-to be missing. Until A is complete, the page is written only to another folder, --out. CACHE_DIR has
-the features and weights that the figure of segmentations needs; without it, that figure is kept.
+Reads DOCS_DIR/experiments/*.csv and page.md beside this file. Nothing is written until A is
+complete, or the series is ended by decision: --ended takes the seeds that there are. The figure of
+segmentations needs the features and weights in CACHE_DIR; without it, that figure is kept.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import matplotlib
-import matplotlib.patches
 import numpy as np
 import pandas as pd
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
 
 from . import analysis, scores, table
-from .analysis import Claim, Estimate, Group, Outcome, Results, dataset_miou, image_miou
+from .analysis import Claim, Estimate, Group, Outcome, Results
+from .decoder import forward
 from .features import CLASSES
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from .scores import dataset_miou, image_miou
+from .storage import Lab
 
 NAMES = {
     "cross_entropy": "cross-entropy", "weighted_cross_entropy": "weighted cross-entropy",
@@ -64,21 +66,15 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def complete(r: Results) -> bool:
-    """Whether A has all runs with best rates."""
-    return all(r.main(loss) for loss in table.LOSSES)
-
-
 def scored(r: Results) -> list[Row]:
     """A: each loss and cross-entropy, at best rates, at the common rate, and from scratch."""
-    found: list[Row] = []
-    for common in (False, True):
-        for loss in table.LOSSES:
-            pair = r.main(loss, common), r.main("cross_entropy", common)
-            found.append(([NAMES[loss], "common" if common else "best"], *pair))
-    for loss in table.SCRATCH:
-        found.append(([NAMES[loss], "scratch"], r.scratch(loss), r.scratch("cross_entropy")))
-    return found
+    of = {"best": r.main, "common": lambda loss: r.main(loss, common=True), "scratch": r.scratch}
+    losses = {"best": table.LOSSES, "common": table.LOSSES, "scratch": table.SCRATCH}
+    return [
+        ([NAMES[loss], rate], of[rate](loss), of[rate]("cross_entropy"))
+        for rate in of
+        for loss in losses[rate]
+    ]
 
 
 def compared(r: Results, head: list[str], rows: list[Row], outcomes: dict[str, Outcome]) -> str:
@@ -100,7 +96,7 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
     both = {**dataset, "image-mIoU": image_miou}
     shown = ("lovasz", "lovasz_image_all")
     by_class = [
-        [name, *(interval(r.less(r.main(loss), ce, analysis.class_mean([name])), "+.1f")
+        [name, *(interval(r.less(r.main(loss), ce, analysis.class_iou(name)), "+.1f")
                  for loss in shown)]
         for name in CLASSES
     ]  # fmt: skip
@@ -115,7 +111,8 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
         for times in (1, *table.LENGTHS)
     ]  # fmt: skip
     groups: list[Row] = [
-        ([str(n or "per_image=True")], r.grouped(n), r.grouped(1)) for n in (*table.GROUPS, 0)
+        ([str(n or "per_image=True")], r.select("C", group=n), r.select("C", group=1))
+        for n in (*table.GROUPS, 0)
     ]
     decisions: list[Row] = [
         ([NAMES[loss], NAMES[how]], r.decided(loss, how), r.decided(loss, "argmax"))
@@ -143,22 +140,21 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
 
 def claims_table(found: list[Claim]) -> str:
     rows = [
-        [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0", interval(c.found),
-         f"± {(c.found.seeds_high - c.found.seeds_low) / 2:.2f}" if c.found else MISSING,
-         number(c.adjusted, ".1g"), c.verdict]
-        for c in found
+        [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0", str(c.found.n), interval(c.found),
+         f"± {(c.found.seeds_high - c.found.seeds_low) / 2:.2f}", f"{c.adjusted:.1g}", c.verdict]
+        for c in found if c.found
     ]  # fmt: skip
-    head = ["", "difference", "outcome", "claim", "found", "over seeds", "adjusted p", "verdict"]
+    head = ["", "difference", "outcome", "claim", "seeds", "found", "over seeds alone",
+            "adjusted p", "verdict"]  # fmt: skip
     return markdown(head, rows)
 
 
 def binary_table(r: Results) -> str:
-    rows = [
-        [NAMES[loss],
-         *(number(r.mean(r.binary_runs(loss, target), image_miou)) for target in table.TARGETS),
-         interval(r.binary(loss, "cross_entropy")) if loss != "cross_entropy" else ""]
-        for loss in table.BINARY
-    ]  # fmt: skip
+    rows = []
+    for loss in table.BINARY:
+        groups = [r.select("D", loss=loss, target=target) for target in table.TARGETS]
+        less = "" if loss == "cross_entropy" else interval(r.binary(loss, "cross_entropy"))
+        rows.append([NAMES[loss], *(number(r.mean(of, image_miou)) for of in groups), less])
     return markdown(["loss", *table.TARGETS, "less cross-entropy"], rows)
 
 
@@ -166,30 +162,26 @@ def optimisers_table(r: Results) -> str:
     rows = []
     for name in table.OPTIMISERS:
         own = r.optimised(name)
-        cells = [MISSING] * 4
         if len(own):
             left, iou = 10 ** -own.val.astype(float).mean(), own.val_iou.astype(float).mean()
             reach = own.loss.iloc[0].partition("@")[2]
             cells = [f"{own.rate.iloc[0]:g}", reach, f"{left:.1e}", f"{iou:.2f}"]
-        rows.append([NAMES[name], *cells])
+            rows.append([NAMES[name], *cells])
     head = ["optimiser", "step size", "reach", "J - J*, geometric mean", "validation Jaccard, %"]
     return markdown(head, rows)
 
 
 def rates_table(r: Results) -> str:
     """Tuning scores of every rate; the best one is bold."""
-    wanted = [("A", loss, r.start) for loss in table.LOSSES]
-    wanted += [("A", loss, 0) for loss in table.SCRATCH]
-    wanted += [("D", loss, r.start) for loss in table.BINARY]
+    tried = r.where("tune", arithmetic="fast")
+    tried = tried[tried.experiment != "F"]
     rows = []
-    for experiment, loss, start in wanted:
-        means = r.rates(experiment=experiment, loss=loss, start=start)
-        cells = [number(means.get(rate, np.nan), ".2f") for rate in table.RATES]
-        best = number(means.max(), ".2f")
-        where = " from scratch" * (not start and experiment == "A")
-        rows.append(
-            [experiment, NAMES[loss] + where, *(f"**{x}**" if x == best else x for x in cells)]
-        )
+    for (experiment, start, loss), own in tried.groupby(
+        ["experiment", "start", "loss"], sort=False
+    ):
+        means = own.val.astype(float).groupby(own.rate).mean().reindex(table.RATES)
+        cells = [f"**{x:.2f}**" if x == means.max() else number(x, ".2f") for x in means]
+        rows.append([experiment, NAMES[loss] + ("" if start else " from scratch"), *cells])
     return markdown(["", "loss", *(f"{rate:g}" for rate in table.RATES)], rows)
 
 
@@ -199,35 +191,29 @@ def ibsr_table(folder: Path) -> str:
     known = pd.read_csv(folder / "ibsr_intervals.csv").set_index(["model", "loss"])
     known = known[(known.index_of == "volume") & (known.structure == "mean")]
     jaccard = heads[[f"volume_{name}" for name in ("CSF", "grey_matter", "white_matter")]] / 100
+    less = {of: f"{x.difference:+.2f} [{x.low:+.2f}, {x.high:+.2f}]" for of, x in known.iterrows()}
     rows = []
     for key, own in jaccard.groupby(["model", "loss"], sort=False):
         shown = [f"{100 * of.mean(axis=None):.1f}" for of in (own, 2 * own / (1 + own))]
-        less = known.loc[[key]] if key in known.index else known[:0]
-        less = [f"{x.difference:+.2f} [{x.low:+.2f}, {x.high:+.2f}]" for x in less.itertuples()]
-        rows.append([key[0], NAMES[key[1]], *shown, *(less or [""])])
+        rows.append([key[0], NAMES[key[1]], *shown, less.get(key, "")])
     return markdown(["model", "loss", "Jaccard", "Dice", "Jaccard less cross-entropy"], rows)
 
 
 def values(r: Results, found: list[Claim]) -> dict[str, str]:
     """Everything that page.md names."""
-    known: dict[str, str] = {}
-    for claim in found:
-        known[claim.name] = interval(claim.found)
-        known[f"{claim.name}_verdict"] = claim.verdict
-        known[f"{claim.name}_factor"] = factor(claim.found)
+    known = {claim.name: interval(claim.found) for claim in found}
+    known |= {f"{claim.name}_verdict": claim.verdict for claim in found}
+    known |= {f"{claim.name}_factor": factor(claim.found) for claim in found}
     missing = sorted({claim.name[0] for claim in found if not claim.found})
     verdicts = [claim.verdict for claim in found if claim.found]
-    pretrained = r.where("pretrain", experiment="A")
-    pretrained = pretrained[pretrained.seed.isin(table.SEEDS)].val.astype(float)
+    pretrained = r.where("pretrain", experiment="A").set_index("seed").val.astype(float)
     gaps, errors = r.where("pretrain", experiment="F").gap, r.optimised("algorithm2").error
-    common = r.best_rate(experiment="A", start=r.start)
     fitted = r.where("evaluate", experiment="E").groupby("loss").temperature
     known |= {
         "missing": f"Not all runs are done: of {', '.join(missing)}." if missing else "",
         "tally": f"Of {len(verdicts)} claims, {verdicts.count('undecided')} are undecided.",
-        "baseline": number(pretrained.mean() if len(pretrained) else np.nan),
-        "seeds_known": str(len(table.SEEDS) + len(table.TUNING)),
-        "common_rate": MISSING if common is None else f"{common:g}",
+        "baseline": number(pretrained[~pretrained.index.isin(table.TUNING)].mean()),
+        "common_rate": number(table.best_rate(r.rows, experiment="A", start=r.start), "g"),
         "control": interval(analysis.control(r)),
         "certified": f"{gaps.astype(float).max():.1g}" if len(gaps) else MISSING,
         "algorithm2_error": f"{errors.astype(float).median():.2g}" if len(errors) else MISSING,
@@ -255,8 +241,8 @@ def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
     axes.axvline(0, color="0.4", linewidth=0.8)
     for k, (_, one, primary) in enumerate(known):
         colour = "tab:blue" if primary else "0.45"
-        axes.plot([one.low, one.high], [k, k], color=colour, linewidth=1)
-        axes.plot([one.seeds_low, one.seeds_high], [k, k], color=colour, linewidth=3.5, alpha=0.6)
+        axes.hlines(k, one.low, one.high, colour, linewidth=1)
+        axes.hlines(k, one.seeds_low, one.seeds_high, colour, linewidth=3.5, alpha=0.6)
         axes.plot(one.mean, k, "o", color=colour, markerfacecolor=colour if primary else "white")
     axes.set_yticks(range(len(known)), [title for title, _, _ in known], fontsize=8)
     axes.set_ylim(max(len(known), 1) - 0.5, -0.5)
@@ -265,23 +251,22 @@ def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
     save(figure, file)
 
 
-def parse(curve: str) -> tuple[list[int], list[float]]:
-    pairs = [part.split(":") for part in str(curve).split()]
-    return [int(k) for k, _ in pairs], [float(v) for _, v in pairs]
+def parse(curve: str) -> pd.Series[float]:
+    pairs = (part.split(":") for part in str(curve).split())
+    return pd.Series({int(k): float(v) for k, v in pairs})
 
 
 def curves_figure(r: Results, file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     for curve in r.where("pretrain", experiment="A").curve:
-        left.plot(*parse(curve), color="0.6", linewidth=0.8)
+        left.plot(parse(curve), color="0.6", linewidth=0.8)
     left.set(title="pre-training", xlabel="step", ylabel="validation dataset-mIoU, %")
-    for loss, colour in (("cross_entropy", "tab:orange"), ("lovasz", "tab:blue")):
+    for loss, colour in zip(table.TESTED, ("tab:orange", "tab:blue")):
         for times in (1, *table.LENGTHS):
             own = [parse(r.rows.loc[key, "curve"]) for key in r.length(loss, times).values()]
-            if own:
-                mean = np.mean([y for _, y in own], 0)
-                title = NAMES[loss] if times == 1 else None
-                right.plot(own[0][0], mean, ".-", color=colour, linewidth=1, label=title)
+            mean = pd.DataFrame(own).mean()
+            title = NAMES[loss] if times == 1 and own else None
+            right.plot(mean, ".-", color=colour, linewidth=1, label=title)
     ends = [times * table.STEPS for times in (1, *table.LENGTHS)]
     right.set(title="fine-tuning", xlabel="step", xscale="log")
     right.set_xticks(ends, [str(end) for end in ends])
@@ -293,17 +278,13 @@ def last_layer_figure(r: Results, file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     minima = r.where("pretrain", experiment="F").set_index("seed")
     for name in table.OPTIMISERS:
-        gaps, ious = [], []
-        passes: list[int] = []
-        for draw, run in r.optimised(name).iterrows():
-            passes, J = parse(run.curve)
-            bound, gap = (float(minima.loc[draw, of]) for of in ("bound", "gap"))
-            gaps.append(np.maximum(np.array(J) - bound, gap))
-            ious.append(parse(run.iou_curve)[1])
-        if not gaps:
+        own = r.optimised(name)
+        if not len(own):
             continue
-        left.semilogy(passes, np.median(gaps, 0), label=NAMES[name])
-        right.plot(passes, np.median(ious, 0))
+        bound, gap = (minima[of].astype(float)[own.index] for of in ("bound", "gap"))
+        above = pd.DataFrame([parse(curve) for curve in own.curve], own.index).sub(bound, axis=0)
+        left.semilogy(above.clip(lower=gap, axis=0).median(), label=NAMES[name])
+        right.plot(pd.DataFrame([parse(curve) for curve in own.iou_curve]).median())
     left.set(xlabel="passes", ylabel="J - J*")
     right.set(xlabel="passes", ylabel="validation Jaccard index, %")
     save(figure, file)
@@ -318,15 +299,9 @@ def chosen_images(r: Results, pair: Sequence[str]) -> list[int]:
 
 def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
     """Shows predictions only: CamVid's images and labels must not be published."""
-    import torch
-
-    from .decoder import Decoder, forward
-    from .features import load
-
     pair = [r.main(loss)[table.SEEDS[0]] for loss in table.TESTED]
-    test, nets = load(cache, "test"), [Decoder(len(CLASSES)).eval() for _ in pair]
-    for net, key in zip(nets, pair):
-        net.load_state_dict(torch.load(cache / "weights" / f"{key}.pt", weights_only=True))
+    lab = Lab(cache, r.folder)
+    test, nets = lab.split("test"), [lab.network(key) for key in pair]
     colours = np.array(plt.get_cmap("tab20").colors[: len(CLASSES)])  # type: ignore[attr-defined]
     figure, axes = plt.subplots(3, 3, figsize=(9, 8.2), layout="constrained")
     for row, k in zip(axes, chosen_images(r, pair)):
@@ -336,13 +311,13 @@ def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
         maps = [s[0].argmax(0).numpy() for s in found]
         only = np.full((*truth.shape, 3), 0.93)
         for colour, (ours, theirs) in {"tab:orange": maps, "tab:blue": maps[::-1]}.items():
-            only[(ours == truth) & (theirs != truth)] = matplotlib.colors.to_rgb(colour)
+            only[(ours == truth) & (theirs != truth)] = to_rgb(colour)
         for one, panel in zip(row, (colours[maps[0]], colours[maps[1]], only)):
             one.imshow(panel)
             one.set_axis_off()
     for one, head in zip(axes[0], (*(NAMES[loss] for loss in table.TESTED), "only one is right")):
         one.set_title(head)
-    handles = [matplotlib.patches.Patch(color=colour) for colour in colours]
+    handles = [Patch(color=colour) for colour in colours]
     figure.legend(handles, CLASSES, loc="outside lower center", ncols=6, fontsize=8)
     save(figure, file)
 
@@ -356,17 +331,15 @@ def save(figure: Any, file: Path) -> None:
     plt.close(figure)
 
 
-def write(docs: Path, out: Path, cache: Path | None = None) -> str:
+def write(r: Results, out: Path, cache: Path | None = None) -> str:
     """Returns the page."""
-    r, img = Results(docs / "experiments"), out / "img"
-    found = analysis.claims(r)
+    found, img = analysis.claims(r), out / "img"
     differences_figure(r, found, img / "experiments_differences.png")
     curves_figure(r, img / "experiments_curves.png")
     last_layer_figure(r, img / "experiments_last_layer.png")
     if cache:
         segmentations_figure(r, cache, img / "experiments_segmentations.png")
-    template = Template((Path(__file__).parent / "page.md").read_text())
-    text = template.substitute(values(r, found))
+    text = Template((Path(__file__).parent / "page.md").read_text()).substitute(values(r, found))
     (out / "experiments.md").write_text(text)
     return text
 
@@ -374,12 +347,13 @@ def write(docs: Path, out: Path, cache: Path | None = None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="experiments.page", description=__doc__)
     parser.add_argument("docs", type=Path)
-    parser.add_argument("--out", type=Path, help="folder of the page and img/; DOCS_DIR if missing")
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--ended", action="store_true")
     options = parser.parse_args()
-    if not options.out and not complete(Results(options.docs / "experiments")):
-        raise SystemExit("A is not complete: the page stays as it is. Give --out to see it")
-    write(options.docs, options.out or options.docs, options.cache)
+    r = Results(options.docs / "experiments", options.ended)
+    if not all(r.main(loss) for loss in table.LOSSES):
+        raise SystemExit("A is not complete: the page stays as it is, and test scores unread")
+    write(r, options.docs, options.cache)
 
 
 if __name__ == "__main__":

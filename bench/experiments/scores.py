@@ -50,20 +50,27 @@ def iou(counts: npt.NDArray[Any]) -> Numbers:
     return 100 * np.divide(both, either, out=np.ones_like(both), where=either > 0)
 
 
-def dataset_iou(counts: npt.NDArray[Any]) -> Numbers:
+# The weights say how often each image counts, once if there are none: (images,), or a row of them
+# for each of several results.
+
+
+def dataset_iou(counts: npt.NDArray[Any], weights: Numbers | None = None) -> Numbers:
     """Of each class, over all pixels of all images."""
-    return iou(counts.sum(-3))
+    return iou(counts.sum(-3) if weights is None else np.tensordot(weights, counts, 1))
 
 
-def dataset_miou(counts: npt.NDArray[Any]) -> float:
-    return float(dataset_iou(counts).mean())
+def dataset_miou(counts: npt.NDArray[Any], weights: Numbers | None = None) -> Any:
+    return dataset_iou(counts, weights).mean(-1)
 
 
-def image_miou(counts: npt.NDArray[Any]) -> float:
-    return float(iou(counts).mean())
+def image_miou(counts: npt.NDArray[Any], weights: Numbers | None = None) -> Any:
+    each = iou(counts).mean(-1)
+    return each.mean() if weights is None else weights @ each / weights.sum(-1)
 
 
-def binary(labels: Tensor, target: str) -> Tensor:
-    """1 where the target class is, 0 elsewhere, IGNORE where there is no label."""
+def problem(labels: Tensor, target: str) -> Tensor:
+    """With a target class: 1 where it is, 0 elsewhere, IGNORE where there is no label."""
+    if not target:
+        return labels
     found = (labels == CLASSES.index(target)).to(labels.dtype)
     return found.masked_fill(labels == IGNORE, IGNORE)

@@ -1,13 +1,14 @@
 """The table of runs, in order of priority. PLAN.md explains it.
 
 Runs whose settings depend on tuning (rates, length of pre-training, arithmetic) follow the tuning
-runs, and next_run returns the first run without a result, so complete results make each choice.
+runs, and the first run without a result is the next, so complete results make each choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import pandas as pd
 
@@ -51,7 +52,7 @@ class Run:
     images: int = 8  # per step
     group: int = 0  # images per loss group, 0 means the loss's own choice
     target: str = ""  # foreground class of a binary problem
-    arithmetic: str = "fast"  # bfloat16 decoder and histogram engine; or "reference"
+    arithmetic: str = "fast"  # or "reference", see PLAN.md
     curve: int = 0  # validates every so many steps
 
     @property
@@ -68,9 +69,7 @@ class Run:
         """The run whose network this one starts from."""
         if self.experiment == "E":
             return replace(self, experiment="A")
-        if not self.start:
-            return None
-        return pretraining(self.seed, self.start, self.arithmetic)
+        return pretraining(self.seed, self.start, self.arithmetic) if self.start else None
 
 
 def pretraining(seed: int, steps: int, arithmetic: str) -> Run:
@@ -82,123 +81,91 @@ def pretraining(seed: int, steps: int, arithmetic: str) -> Run:
     )  # fmt: skip
 
 
-class Choices:
-    """What the tuning runs decide, by the rules of PLAN.md. results has a row per run."""
+# What the tuning runs decide, by the rules of PLAN.md. results has a row per run, by its key.
 
-    def __init__(self, results: pd.DataFrame) -> None:
-        self.results = results
 
-    def score(self, *runs: Run) -> float:
-        """Mean validation mIoU over runs, in points; binary runs have the mean over images, the
-        last layer's optimisers -log10 (J - J*) at the end."""
-        return float(self.results.loc[[run.key for run in runs], "val"].mean())
+def where(results: pd.DataFrame, **settings: object) -> pd.DataFrame:
+    """The rows with these settings."""
+    for name, value in settings.items():
+        results = results[results[name] == value]
+    return results
 
-    def pretraining(self) -> int:
-        """The shortest length that a doubling improves by less than the margin."""
-        short, long = (
-            self.score(*(pretraining(s, n, "fast") for s in TUNING)) for n in PRETRAINING
-        )
-        return PRETRAINING[int(long - short >= MARGIN)]
 
-    def best_rate(self, tried: list[Run], **settings: object) -> float:
-        """The rate with the highest mean score over the tried runs with these settings."""
-        own = [r for r in tried if all(getattr(r, k) == v for k, v in settings.items())]
-        return max(RATES, key=lambda rate: self.score(*(r for r in own if r.rate == rate)))
+def tuned(results: pd.DataFrame, **settings: object) -> pd.Series[float]:
+    """Mean val by loss and rate of the tuning runs with these settings."""
+    rows = where(results, role="tune", arithmetic="fast", **settings)
+    return rows.val.astype(float).groupby([rows.loss, rows.rate.astype(float)]).mean()
 
-    def best_setting(self, tried: list[Run]) -> tuple[str, float]:
-        """Name and rate of the runs with the highest mean score over their seeds."""
-        found = dict.fromkeys((r.loss, r.rate) for r in tried)
-        return max(
-            found, key=lambda one: self.score(*(r for r in tried if (r.loss, r.rate) == one))
-        )
 
-    def arithmetic(self, fast: list[Run]) -> str:
-        """Fast, unless it moves Lovász less cross-entropy by half the margin or more."""
-        reference = [replace(run, arithmetic="reference") for run in fast]
-        moved = [self.score(*of[1::2]) - self.score(*of[::2]) for of in (fast, reference)]
-        return "fast" if abs(moved[0] - moved[1]) < MARGIN / 2 else "reference"
+def best_rate(results: pd.DataFrame, **settings: object) -> float:
+    """The rate with the highest mean val, over losses too; NaN without tuning runs."""
+    means = tuned(results, **settings).groupby("rate").mean()
+    return float(means.idxmax()) if len(means) else float("nan")
+
+
+def gain(results: pd.DataFrame, *pair: list[Run]) -> float:
+    """Mean val of the second runs less that of the first."""
+    first, second = (results.val[[run.key for run in runs]].astype(float).mean() for runs in pair)
+    return float(second - first)
 
 
 def table(results: pd.DataFrame) -> Iterator[Run]:
     """All runs. Reading on requires the results of all runs before."""
-    pick = Choices(results)
-    for steps in PRETRAINING:
-        yield from (pretraining(seed, steps, "fast") for seed in TUNING)
-    start = pick.pretraining()
-    tried = [
-        Run("A", "tune", loss, rate, seed, STEPS, start)
-        for loss in LOSSES
-        for rate in RATES
-        for seed in TUNING
-    ]
-    yield from tried
-    best = {loss: pick.best_rate(tried, loss=loss) for loss in LOSSES}
-    common = pick.best_rate(tried)
-    fast = [
-        Run("A", "tune", loss, best[loss], seed, STEPS, start)
-        for seed in TUNING
-        for loss in ("cross_entropy", "lovasz")
-    ]
-    yield from (replace(run, arithmetic="reference") for run in fast)
-    arithmetic = pick.arithmetic(fast)
+    short, long = ([pretraining(seed, n, "fast") for seed in TUNING] for n in PRETRAINING)
+    yield from (*short, *long)
+    start = PRETRAINING[int(gain(results, short, long) >= MARGIN)]
+    for loss, rate, seed in product(LOSSES, RATES, TUNING):
+        yield Run("A", "tune", loss, rate, seed, STEPS, start)
+    common = best_rate(results, experiment="A", start=start)
+    best = {k: best_rate(results, experiment="A", start=start, loss=k) for k in LOSSES}
+    fast = [[Run("A", "tune", k, best[k], s, STEPS, start) for s in TUNING] for k in TESTED]
+    exact = [[replace(run, arithmetic="reference") for run in runs] for runs in fast]
+    for pair in zip(*exact):
+        yield from pair
+    moved = gain(results, *fast) - gain(results, *exact)
+    arithmetic = "fast" if abs(moved) < MARGIN / 2 else "reference"
 
     def evaluated(experiment: str, loss: str, rate: float, seed: int, steps: int = STEPS) -> Run:
         return Run(
             experiment, "evaluate", loss, rate, seed, steps, start,
-            arithmetic=arithmetic, curve=max(30, steps // 10),
+            arithmetic=arithmetic, curve=max(30, steps // 10) if loss in TESTED else 0,
         )  # fmt: skip
 
-    yield from (pretraining(seed, start, arithmetic) for seed in SEEDS)
-    for loss in LOSSES:
-        yield from (evaluated("A", loss, best[loss], seed) for seed in SEEDS)
-    for loss in LOSSES:
-        yield from (evaluated("A", loss, common, seed) for seed in SEEDS)
-    yield from scratch(pick, start, arithmetic)
-    for times in LENGTHS:
-        for loss in ("cross_entropy", "lovasz"):
-            for seed in LENGTH_SEEDS:
-                yield evaluated("B", loss, best[loss], seed, times * STEPS)
-    for group in (*GROUPS, 0):
+    for seed in SEEDS:
+        yield pretraining(seed, start, arithmetic)
+        yield from (evaluated("A", loss, best[loss], seed) for loss in LOSSES)
+    for seed, loss in product(SEEDS, LOSSES):
+        yield evaluated("A", loss, common, seed)
+    yield from scratch(results, start, arithmetic)
+    for seed, times, loss in product(LENGTH_SEEDS, LENGTHS, TESTED):
+        yield evaluated("B", loss, best[loss], seed, times * STEPS)
+    for seed, group in product(GROUP_SEEDS, (*GROUPS, 0)):
         loss = "lovasz" if group else "lovasz_image_present"
-        for seed in GROUP_SEEDS:
-            run = evaluated("C", loss, best["lovasz"], seed)
-            yield replace(run, images=GROUP_IMAGES, group=group)
-    yield from binary(pick, start, arithmetic)
-    for loss in TESTED:
-        for seed in TEST_TIME_SEEDS:
-            yield replace(evaluated("E", loss, best[loss], seed), curve=0)
-    yield from last_layer(pick, start, arithmetic)
+        run = evaluated("C", loss, best["lovasz"], seed)
+        yield replace(run, images=GROUP_IMAGES, group=group, curve=0)
+    yield from binary(results, start, arithmetic)
+    for seed, loss in product(TEST_TIME_SEEDS, TESTED):
+        yield replace(evaluated("E", loss, best[loss], seed), curve=0)
+    yield from last_layer(results, start, arithmetic)
 
 
-def scratch(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
+def scratch(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
     """As many steps as pre-training and fine-tuning have together."""
-    tried = [
-        Run("A", "tune", loss, rate, seed, start + STEPS)
-        for loss in SCRATCH
-        for rate in RATES
-        for seed in TUNING
-    ]
-    yield from tried
-    for loss in SCRATCH:
-        rate = pick.best_rate(tried, loss=loss)
-        for seed in SCRATCH_SEEDS:
-            yield Run("A", "evaluate", loss, rate, seed, start + STEPS, arithmetic=arithmetic)
+    steps = start + STEPS
+    for loss, rate, seed in product(SCRATCH, RATES, TUNING):
+        yield Run("A", "tune", loss, rate, seed, steps)
+    best = {k: best_rate(results, experiment="A", start=0, loss=k) for k in SCRATCH}
+    for seed, loss in product(SCRATCH_SEEDS, SCRATCH):
+        yield Run("A", "evaluate", loss, best[loss], seed, steps, arithmetic=arithmetic)
 
 
-def binary(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
-    tried = [
-        Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
-        for loss in BINARY
-        for rate in RATES
-        for target in TARGETS
-    ]
-    yield from tried
-    for loss in BINARY:
-        rate = pick.best_rate(tried, loss=loss)
-        for target in TARGETS:
-            for seed in BINARY_SEEDS:
-                run = Run("D", "evaluate", loss, rate, seed, STEPS, start, target=target)
-                yield replace(run, arithmetic=arithmetic)
+def binary(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
+    for loss, rate, target in product(BINARY, RATES, TARGETS):
+        yield Run("D", "tune", loss, rate, TUNING[0], STEPS, start, target=target)
+    best = {k: best_rate(results, experiment="D", loss=k) for k in BINARY}
+    for seed, loss, target in product(BINARY_SEEDS, BINARY, TARGETS):
+        run = Run("D", "evaluate", loss, best[loss], seed, STEPS, start, target=target)
+        yield replace(run, arithmetic=arithmetic)
 
 
 def minimum(draw: int, start: int, arithmetic: str) -> Run:
@@ -214,29 +181,17 @@ def settings(optimiser: str) -> list[str]:
     return [f"{optimiser}@{reach:g}" for reach in REACHES] if has_prox else [optimiser]
 
 
-def last_layer(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
+def last_layer(results: pd.DataFrame, start: int, arithmetic: str) -> Iterator[Run]:
     def made(role: str, name: str, size: float, draw: int) -> Run:
         of = minimum(draw, start, arithmetic)
         return replace(of, role=role, loss=name, rate=size, steps=PASSES)
 
-    tried: list[Run] = []
+    names = [name for optimiser in OPTIMISERS for name in settings(optimiser)]
     for draw in TUNING:
         yield minimum(draw, start, arithmetic)
-        own = [
-            made("tune", name, size, draw)
-            for optimiser in OPTIMISERS
-            for name in settings(optimiser)
-            for size in SIZES
-        ]
-        yield from own
-        tried += own
+        yield from (made("tune", name, size, draw) for name in names for size in SIZES)
     for draw in DRAWS:
         yield minimum(draw, start, arithmetic)
         for optimiser in OPTIMISERS:
-            name, size = pick.best_setting([r for r in tried if r.loss in settings(optimiser)])
+            name, size = tuned(results, experiment="F").loc[settings(optimiser)].idxmax()
             yield made("evaluate", name, size, draw)
-
-
-def next_run(results: pd.DataFrame, done: set[str]) -> Run | None:
-    """The first run that is not done."""
-    return next((run for run in table(results) if run.key not in done), None)

@@ -3,6 +3,7 @@ of images, on raw and on calibrated probabilities, and multi-scale prediction.""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,12 @@ ATTEMPTS = 10000  # to draw a batch that shows every class
 def batches(truth: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Image numbers (BATCHES, TOGETHER), without repetition in a batch, drawn at random until every
     class is in it. truth: label counts (images, classes). All networks get the same batches."""
-    rng, found = np.random.default_rng(0), []
-    for _ in range(ATTEMPTS):
-        chosen = rng.permutation(len(truth))[:TOGETHER]
-        if (truth[chosen].sum(0) > 0).all():
-            found.append(chosen)
-        if len(found) == BATCHES:
-            return np.stack(found)
-    raise SystemExit(f"hardly any {TOGETHER} test images show every class")
+    rng = np.random.default_rng(0)
+    drawn = (rng.permutation(len(truth))[:TOGETHER] for _ in range(ATTEMPTS))
+    found = list(islice((x for x in drawn if (truth[x].sum(0) > 0).all()), BATCHES))
+    if len(found) < BATCHES:
+        raise SystemExit(f"hardly any {TOGETHER} test images show every class")
+    return np.stack(found)
 
 
 def temperature(net: Decoder, split: Split, arithmetic: str) -> dict[str, float]:
@@ -81,8 +80,8 @@ def multiscale(net: Decoder, lab: Lab, arithmetic: str) -> scores.Counts:
     labels, found = splits[0].labels, []
     for k in range(len(labels)):
         chosen = torch.tensor([k])
-        p = sum(forward(net, x, chosen, arithmetic, labels.shape[1:]).softmax(1) for x in splits)
-        assert isinstance(p, Tensor)
+        each = [forward(net, x, chosen, arithmetic, labels.shape[1:]) for x in splits]
+        p = torch.cat(each).softmax(1).sum(0, keepdim=True)
         found.append(scores.count(p.argmax(1), labels[chosen], len(CLASSES)))
     return np.concatenate(found)
 
@@ -91,16 +90,13 @@ def multiscale(net: Decoder, lab: Lab, arithmetic: str) -> scores.Counts:
 def decide_all(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
     """Returns the fitted temperature, and counts by decision: for the multi-scale prediction image
     by image, for the others over the images of batches(), batch after batch."""
-    assert run.pretraining is not None
-    net = Decoder(len(CLASSES))
-    net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
-    net = net.to(memory_format=torch.channels_last).eval()
+    assert run.pretraining
+    net = lab.network(run.pretraining.key)
     fitted = temperature(net, lab.split("val"), run.arithmetic)
     test = lab.split("test")
     truth = scores.count(test.labels, test.labels, len(CLASSES))[..., 2]
     found: dict[str, list[scores.Counts]] = {}
     for chosen in tqdm(batches(truth), run.key, mininterval=10):
-        lab.wait()
         each = [
             forward(net, test, torch.tensor([k]), run.arithmetic, test.labels.shape[1:])
             for k in chosen

@@ -1,12 +1,11 @@
 """Does the runs of table.py, one after the other, in one process.
 
-    python -m experiments.train CACHE_DIR RESULTS_DIR [--pause FILE] [--hours H]
+    python -m experiments.train CACHE_DIR RESULTS_DIR
 
 CACHE_DIR holds the features (experiments.features) and receives the trained weights. Each run
 appends a row to RESULTS_DIR/EXPERIMENT.csv when it ends, and an evaluated run its pixel counts on
 test to RESULTS_DIR/EXPERIMENT_counts.csv; rows show validation scores only. After an interruption
-the same command continues with the first run that has no row. Training waits while the pause file
-exists.
+the same command continues with the first run that has no row.
 """
 
 from __future__ import annotations
@@ -15,27 +14,34 @@ import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 import submod
 
 from . import last_layer, losses, scores, test_time
-from .decoder import WIDTH, Decoder, forward
-from .features import CLASSES, Split
-from .storage import Lab
-from .table import Run, next_run
+from .decoder import THINNED, WIDTH, Decoder, Pointwise, forward, forward_features, on_lattice
+from .features import CLASSES, Split, save
+from .storage import Lab, read
+from .table import Run, table
 
 LIBRARY = "0.2.1"  # the version that the plan pins
 POWER = 0.9  # of the polynomial decay of rates
 FOREGROUND = 0.005  # an image shows a binary problem's foreground if it fills so much of it
 AT_ONCE = 8  # images, in evaluation
+
+
+def shuffled(pool: npt.NDArray[np.int64], rng: np.random.Generator) -> Iterator[int]:
+    while True:
+        yield from rng.permutation(pool).tolist()
 
 
 def batches(run: Run, train: Split) -> Iterator[Tensor]:
@@ -44,60 +50,46 @@ def batches(run: Run, train: Split) -> Iterator[Tensor]:
     rng = np.random.default_rng([run.seed, run.start])
     pools = [np.arange(len(train.names))]
     if run.target:
-        share = (train.labels == CLASSES.index(run.target)).float().mean((1, 2)).numpy()
-        pools = [np.flatnonzero(share >= FOREGROUND), np.flatnonzero(share < FOREGROUND)]
-    decks: list[list[int]] = [[] for _ in pools]
+        shown = train.share(run.target) >= FOREGROUND
+        pools = [np.flatnonzero(shown), np.flatnonzero(~shown)]
+    decks, of_each = [shuffled(pool, rng) for pool in pools], run.images // len(pools)
     for _ in range(run.steps):
-        chosen: list[int] = []
-        for deck, pool in zip(decks, pools):
-            wanted = run.images // len(pools)
-            while len(deck) < wanted:
-                deck += rng.permutation(pool).tolist()
-            chosen += deck[:wanted]
-            del deck[:wanted]
-        yield torch.tensor(chosen)
+        yield torch.tensor([k for deck in decks for k in islice(deck, of_each)])
 
 
 @torch.no_grad()
 def evaluate(net: Decoder, split: Split, run: Run) -> scores.Counts:
+    """Counts of all classes, of a binary problem those of the foreground."""
     net.eval()
     found = []
     for chosen in torch.split(torch.arange(len(split.names)), AT_ONCE):
-        labels = split.labels[chosen]
+        labels = scores.problem(split.labels[chosen], run.target)
         s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
-        if run.target:
-            labels = scores.binary(labels, run.target)
-            found.append(scores.count((s[:, 0] > 0).to(torch.uint8), labels, 2))
-        else:
-            found.append(scores.count(s.argmax(1).to(torch.uint8), labels, len(CLASSES)))
+        guess = s[:, 0] > 0 if run.target else s.argmax(1)
+        found.append(scores.count(guess, labels, 2 if run.target else len(CLASSES)))
     net.train()
-    return np.concatenate(found)
+    counts = np.concatenate(found)
+    return counts[:, 1:] if run.target else counts
 
 
 def validation(net: Decoder, run: Run, split: Split) -> dict[str, float]:
     """val chooses: dataset-mIoU, of a binary problem the foreground's IoU as a mean over images."""
     counts = evaluate(net, split, run)
+    dataset, image = scores.dataset_miou(counts), scores.image_miou(counts)
     if run.target:
-        counts = counts[:, 1:]
-        return {"val": scores.image_miou(counts), "val_dataset": scores.dataset_miou(counts)}
-    return {"val": scores.dataset_miou(counts), "val_image": scores.image_miou(counts)}
-
-
-def network(lab: Lab, run: Run) -> Decoder:
-    """Where the run starts."""
-    torch.manual_seed(run.seed)
-    net = Decoder(len(CLASSES))
-    if run.pretraining:
-        net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
-    if run.target:
-        net.classify = nn.Conv2d(WIDTH, 1, 1)
-    return net.to(memory_format=torch.channels_last).train()
+        return {"val": image, "val_dataset": dataset}
+    return {"val": dataset, "val_image": image}
 
 
 def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
     """Returns the trained network, and validation scores after some steps. Training that diverges
     ends early."""
-    net, split = network(lab, run), lab.split("train")
+    torch.manual_seed(run.seed)
+    net = lab.network(run.pretraining.key) if run.pretraining else Decoder(len(CLASSES))
+    if run.target:
+        net.classify = Pointwise(WIDTH, 1, 1)
+    net.to(memory_format=torch.channels_last).train()
+    split = lab.split("train")
     loss = losses.make(run.loss, run.group, bool(run.target), split)
     engine = "histogram" if run.arithmetic == "fast" else "exact"
     optimiser = torch.optim.AdamW(net.parameters(), run.rate)
@@ -105,11 +97,13 @@ def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
     curve: dict[int, float] = {}
     steps = tqdm(batches(run, split), run.key, run.steps, mininterval=10)
     for k, chosen in enumerate(steps, 1):
-        lab.wait()
-        labels = split.labels[chosen]
-        if run.target:
-            labels = scores.binary(labels, run.target)
-        s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
+        labels = scores.problem(split.labels[chosen], run.target)
+        if run.arithmetic == "fast":
+            row, column = divmod(k % THINNED**2, THINNED)
+            labels = labels[:, row::THINNED, column::THINNED]
+            s = on_lattice(net.classify(forward_features(net, split, chosen, "fast")), row, column)
+        else:
+            s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
         if not s.isfinite().all():
             break
         value = loss(s, labels, engine)
@@ -125,15 +119,10 @@ def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
 def fit(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
     """Trains; returns validation scores and, of an evaluated run, counts on test."""
     net, curve = train(lab, run)
-    row: dict[str, Any] = {**validation(net, run, lab.split("val"))}
-    row["curve"] = " ".join(f"{k}:{v:.3f}" for k, v in curve.items())
-    partial = lab.weights(run).with_suffix(".partial")
-    torch.save(net.state_dict(), partial)
-    partial.replace(lab.weights(run))
-    if run.role != "evaluate":
-        return row, {}
-    counts = evaluate(net, lab.split("test"), run)
-    return row, {run.key: counts[:, 1:] if run.target else counts}
+    text = " ".join(f"{k}:{v:.3f}" for k, v in curve.items())
+    row = {**validation(net, run, lab.split("val")), "curve": text}
+    save(net.state_dict(), lab.weights(run))
+    return row, {run.key: evaluate(net, lab.split("test"), run)} if run.role == "evaluate" else {}
 
 
 def execute(lab: Lab, run: Run) -> None:
@@ -141,7 +130,7 @@ def execute(lab: Lab, run: Run) -> None:
     began = time.process_time()
     work = {"E": test_time.decide_all, "F": last_layer.optimise}.get(run.experiment, fit)
     row, counts = work(lab, run)
-    if run.key in lab.rows().index:
+    if run.key in read(lab.results).index:
         return
     for key, found in counts.items():
         lab.append(f"{run.experiment}_counts", {"key": key, "counts": scores.encode(found)})
@@ -157,16 +146,15 @@ def describe_test(lab: Lab) -> None:
         return
     split = lab.split("test")
     truth = scores.count(split.labels, split.labels, len(CLASSES))[..., 2]
-    found = pd.DataFrame(truth, columns=list(CLASSES))
-    found.insert(0, "drive", split.drives)
-    found.insert(0, "name", split.names)
-    found.to_csv(file, index=False)
+    drives = [name.split("_")[0] for name in split.names]
+    names = pd.DataFrame({"name": split.names, "drive": drives})
+    names.join(pd.DataFrame(truth, columns=list(CLASSES))).to_csv(file, index=False)
 
 
 def pending(lab: Lab) -> Run | None:
     """The next run; a network that later runs start from and that is gone is trained again."""
-    rows = lab.rows()
-    run = next_run(rows, set(rows.index))
+    rows = read(lab.results)
+    run = next((run for run in table(rows) if run.key not in rows.index), None)
     while run and run.pretraining and not lab.weights(run.pretraining).exists():
         run = run.pretraining
     return run
@@ -176,17 +164,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="experiments.train", description=__doc__)
     parser.add_argument("cache", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--pause", type=Path, help="waits while this file exists")
-    parser.add_argument("--hours", type=float, default=1e9, help="begins no run after so long")
-    parser.add_argument("--version", default=LIBRARY, help="of the library; for tests")
     options = parser.parse_args()
-    if submod.__version__ != options.version:
-        raise SystemExit(f"submod is {submod.__version__}; the plan pins {options.version}")
+    if submod.__version__ != LIBRARY:
+        raise SystemExit(f"submod is {submod.__version__}; the plan pins {LIBRARY}")
     torch.set_num_threads(1)
-    end = time.monotonic() + 3600 * options.hours
-    lab = Lab(options.cache, options.results, options.pause)
+    lab = Lab(options.cache, options.results)
     describe_test(lab)
-    while time.monotonic() < end and (run := pending(lab)):
+    while run := pending(lab):
         execute(lab, run)
 
 
