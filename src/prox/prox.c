@@ -188,20 +188,21 @@ submod_status submodi_prox_objectives(const submodi_prox_result *r, const submod
                                       submod_prox_info *info, double *terms)
 {
     enum { PARTS = 64, SMALL = 4096 }; /* parts do not depend on the number of threads */
-    pair_sums part[PARTS], sum = {0};
+    pair_sums sum = {0};
     if (r->n < SMALL) {
         sum = sum_part(r, 0, r->n);
     } else {
+        pair_sums part[PARTS] = {{0}};
 #pragma omp parallel for num_threads(submodi_threads_for(r->n))
         for (size_t t = 0; t < PARTS; t++) {
             part[t] = sum_part(r, r->n * t / PARTS, r->n * (t + 1) / PARTS);
         }
-    }
-    for (size_t t = 0; r->n >= SMALL && t < PARTS; t++) {
-        sum.distance += part[t].distance;
-        sum.residual += part[t].residual;
-        sum.terms += part[t].terms;
-        sum.beyond += part[t].beyond;
+        for (size_t t = 0; t < PARTS; t++) {
+            sum.distance += part[t].distance;
+            sum.residual += part[t].residual;
+            sum.terms += part[t].terms;
+            sum.beyond += part[t].beyond;
+        }
     }
     info->primal = f->value + sum.distance / 2;
     info->gap = f->excess + (r->hinge ? sum.beyond : 0) + sum.residual / 2;
