@@ -200,13 +200,14 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
                                      submod_work *work)
 {
+    const submodi_prefix_search s = *p; /* a local copy is faster: `in` may alias *p */
     size_t left[2] = {0, 0};
     TRY(p->choose(p, largest, left, work));
-    for (size_t rank = 0; rank < p->count; rank++) {
-        int32_t i = submodi_sorted_index(&p->sorted, rank), e = p->elements[i];
-        bool weighs = !p->weight || p->weight[e] > 0;
-        size_t *of_label = &left[submodi_label(p->foreground, e)];
-        in[i] = weighs ? *of_label > 0 : largest ? p->z[i] >= 0 : p->z[i] > 0;
+    for (size_t rank = 0; rank < s.count; rank++) {
+        int32_t i = submodi_sorted_index(&s.sorted, rank);
+        bool weighs = !s.weight || s.weight[s.elements[i]] > 0;
+        size_t *of_label = &left[s.foreground && submodi_label(s.foreground, s.elements[i])];
+        in[i] = weighs ? *of_label > 0 : largest ? s.z[i] >= 0 : s.z[i] > 0;
         *of_label -= weighs && *of_label > 0;
     }
     return SUBMOD_OK;
