@@ -305,6 +305,29 @@ static submod_status choose(const submodi_prefix_search *p, int largest, size_t 
     return SUBMOD_OK;
 }
 
+/* P = 0: F jumps to 1 with the first pixel and stays there. */
+static submod_status minimize_without_foreground(const void *ctx, const submod_minor *minor,
+                                                 const double *z, uint8_t *smallest,
+                                                 uint8_t *largest, double *s)
+{
+    (void)ctx, (void)s;
+    double positive = 0;
+    for (size_t i = 0; i < minor->nground; i++) {
+        positive += z[i] > 0 ? z[i] : 0; /* fmax would be a call */
+    }
+    double cost = minor->nbase ? 0 : 1, margin = cost * SUBMODI_ROUNDING * (1 + positive);
+    bool take[2] = {positive > cost + margin, positive >= cost - margin};
+    for (size_t i = 0; i < minor->nground; i++) {
+        if (smallest) {
+            smallest[i] = take[0] && z[i] > 0;
+        }
+        if (largest) {
+            largest[i] = take[1] && z[i] >= 0;
+        }
+    }
+    return SUBMOD_OK;
+}
+
 static submodi_prefix_search search_of(const submodi_counts *c)
 {
     return (submodi_prefix_search){
@@ -540,6 +563,10 @@ static submod_status new_counts(size_t n, const uint8_t *foreground, const doubl
                    .join = join,
                    .ctx = c,
                    .n = n};
+    if (jaccard && c->P == 0) {
+        f.ops.minimize = minimize_without_foreground;
+        f.minimize_parts = NULL;
+    }
     if (measure->type == SUBMOD_MEASURE_HAMMING) {
         f.ops = (submod_fn_ops){.name = "hamming",
                                 .eval = hamming_eval,

@@ -2,7 +2,7 @@
  * (docs/mathematics.md, sections 3 and 7).
  *
  * M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z, has a row for each prefix of the
- * foreground and a column for each one of the background. With every other row done, a row between
+ * longer label and a column for each one of the shorter. With every other row done, a row between
  * two of them is searched between their minimisers alone: at most (C + 1) (2 + log2 R) + R
  * evaluations, in batches, for vectors and for callbacks that take many pairs at once. */
 #include "submod/monge.h"
@@ -23,18 +23,21 @@ typedef struct run {
 typedef struct search {
     const submodi_increment *from;
     const submodi_prefix_sums *rows, *columns;
+    bool rows_are_fg;
     double *best; /* of each row */
     uint32_t *at; /* its first column */
     uint64_t *evaluations;
     size_t runs, points;
     run run[BATCH];
-    double a[BATCH], b[BATCH], sum[BATCH], value[BATCH];
+    double row_amount[BATCH], column_amount[BATCH], sum[BATCH], value[BATCH];
 } search;
 
 /* Evaluates the batch: value = M. */
 static submod_status evaluate(search *s)
 {
-    TRY(submodi_increments(s->from, s->points, s->a, s->b, s->value));
+    const double *a = s->rows_are_fg ? s->row_amount : s->column_amount;
+    const double *b = s->rows_are_fg ? s->column_amount : s->row_amount;
+    TRY(submodi_increments(s->from, s->points, a, b, s->value));
     for (size_t i = 0; i < s->points; i++) {
         s->value[i] -= s->sum[i];
     }
@@ -66,8 +69,8 @@ static void put(search *s, size_t row, size_t column, size_t count)
     double sum = s->rows->sum[row];
     for (size_t k = 0; k < count; k++) {
         size_t i = s->points + k;
-        s->a[i] = amount;
-        s->b[i] = submodi_amount(s->columns, column + k);
+        s->row_amount[i] = amount;
+        s->column_amount[i] = submodi_amount(s->columns, column + k);
         s->sum[i] = sum + s->columns->sum[column + k];
     }
     s->points += count;
@@ -138,8 +141,8 @@ static submod_status choose_column(search *s, size_t row, int largest, double ce
             }
         }
     }
-    found->fg = row;
-    found->bg = chosen;
+    found->fg = s->rows_are_fg ? row : chosen;
+    found->bg = s->rows_are_fg ? chosen : row;
     return SUBMOD_OK;
 }
 
@@ -147,8 +150,10 @@ static submod_status choose_column(search *s, size_t row, int largest, double ce
 static submod_status search_all(search *s, int largest, submodi_lattice_point *found)
 {
     size_t lowest = 0, row = 0;
-    double scale, f = submodi_amount(s->rows, s->rows->count) - submodi_amount(s->rows, 0);
-    double g = submodi_amount(s->columns, s->columns->count) - submodi_amount(s->columns, 0);
+    const submodi_prefix_sums *fg = s->rows_are_fg ? s->rows : s->columns;
+    const submodi_prefix_sums *bg = s->rows_are_fg ? s->columns : s->rows;
+    double f = submodi_amount(fg, fg->count) - submodi_amount(fg, 0);
+    double g = submodi_amount(bg, bg->count) - submodi_amount(bg, 0), scale;
     TRY(find_rows(s));
     for (size_t i = 1; i <= s->rows->count; i++) {
         lowest = s->best[i] < s->best[lowest] ? i : lowest;
@@ -172,13 +177,15 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
     submod_work *w = submodi_scope_open(&scope, work);
     double few_best[FEW];
     uint32_t few_at[FEW];
-    bool few = fg->count < FEW;
     search s; /* the batch needs no values to begin with */
     s.from = from;
-    s.rows = fg;
-    s.columns = bg;
-    s.best = few ? few_best : submodi_work_alloc(w, fg->count + 1, sizeof *s.best);
-    s.at = few ? few_at : submodi_work_alloc(w, fg->count + 1, sizeof *s.at);
+    /* A label without elements makes a single row: one run of columns costs less than many rows. */
+    s.rows_are_fg = fg->count > bg->count ? bg->count > 0 : fg->count == 0;
+    s.rows = s.rows_are_fg ? fg : bg;
+    s.columns = s.rows_are_fg ? bg : fg;
+    bool few = s.rows->count < FEW;
+    s.best = few ? few_best : submodi_work_alloc(w, s.rows->count + 1, sizeof *s.best);
+    s.at = few ? few_at : submodi_work_alloc(w, s.rows->count + 1, sizeof *s.at);
     s.evaluations = evaluations;
     s.runs = s.points = 0;
     submod_status status = submodi_work_status(w);
@@ -193,13 +200,14 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
                                      submod_work *work)
 {
+    const submodi_prefix_search s = *p; /* a local copy is faster: `in` may alias *p */
     size_t left[2] = {0, 0};
     TRY(p->choose(p, largest, left, work));
-    for (size_t rank = 0; rank < p->count; rank++) {
-        int32_t i = submodi_sorted_index(&p->sorted, rank), e = p->elements[i];
-        bool weighs = !p->weight || p->weight[e] > 0;
-        size_t *of_label = &left[submodi_label(p->foreground, e)];
-        in[i] = weighs ? *of_label > 0 : largest ? p->z[i] >= 0 : p->z[i] > 0;
+    for (size_t rank = 0; rank < s.count; rank++) {
+        int32_t i = submodi_sorted_index(&s.sorted, rank);
+        bool weighs = !s.weight || s.weight[s.elements[i]] > 0;
+        size_t *of_label = &left[s.foreground && submodi_label(s.foreground, s.elements[i])];
+        in[i] = weighs ? *of_label > 0 : largest ? s.z[i] >= 0 : s.z[i] > 0;
         *of_label -= weighs && *of_label > 0;
     }
     return SUBMOD_OK;

@@ -194,13 +194,14 @@ START_TEST(lowest_of_all_pairs)
             }
         }
         ck_assert_near(found.value, lowest, 1e-13);
-        double rows = (double)(P < Q ? P : Q), columns = (double)(P < Q ? Q : P);
+        double rows = (double)(P < Q ? Q : P), columns = (double)(P < Q ? P : Q);
         ck_assert((double)evaluations <= (columns + 1) * (3 + log2(rows + 1)) + 2 * rows + 1);
     }
 }
 END_TEST
 
-/* O((P + N) log min(P, N)) evaluations, also where all of the lowest places are at one end. */
+/* O(max + min log max) evaluations, max and min of P and N, also where all of the lowest places are
+ * at one end. */
 START_TEST(evaluations_are_few)
 {
     enum { P = 3000, Q = 20000 };
@@ -217,7 +218,7 @@ START_TEST(evaluations_are_few)
         submodi_prefix_sums fg = {P, NULL, 0, x}, bg = {Q, NULL, 0, y};
         ck_assert_ok(submodi_increment_from(&m, P, Q, 0, 0, &rise));
         ck_assert_ok(submodi_monge_minimum(&rise, &fg, &bg, 0, &found, &evaluations, NULL));
-        ck_assert((double)evaluations <= (Q + 1) * (3 + log2(P + 1)) + 2 * P + 1);
+        ck_assert((double)evaluations <= (P + 1) * (3 + log2(Q + 1)) + 2 * Q + 1);
     }
 }
 END_TEST
