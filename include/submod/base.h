@@ -10,13 +10,13 @@
  *   - Pointers to inputs are borrowed for the duration of the call, unless a comment says that the
  *     data are copied. An object from ..._create() or a constructor is freed by the matching
  *     ..._free(), which accepts NULL.
- *   - Every pointer is aligned as C requires for its type, which is not checked. gpu.h requires
- *     more where it says so.
+ *   - Every pointer must have the alignment of its type (not checked). gpu.h states where it needs
+ *     more.
  *   - Elements of a ground set of size n are the int32_t numbers 0 .. n-1, so n <= 2^31 - 1.
  *   - Nothing here prints, exits or aborts. Handles marked immutable may be shared by threads.
  *
- * Which results are reproducible bit by bit, given one version of the library, the same inputs and
- * settings and no time limit. "yes" means the same bits, "last bits" the same up to rounding.
+ * Results that are reproducible bit by bit, for the same library version, inputs and settings,
+ * without a time limit. "yes" means identical bits, "last bits" identical up to rounding.
  *
  *   over                     number of  instruction sets      gcc and    CPU and GPU
  *                            threads    (submod_isa), CPUs    clang      (gpu.h)
@@ -38,12 +38,11 @@
  *   minimisation, optimisers                                             up to both deltas
  *     log-det, max-affine  yes (2)    last bits (2)         last bits    not there
  *
- * The baseline of x86-64 has no instruction that rounds a * b + c once; all others have, GPUs too.
- * (1) Where a function calls exp, log, log1p, hypot or pow, the same libm is needed too; so it is
- * for the user's own callbacks.
- * (2) OpenBLAS computes large matrix products: the last bits may depend on its version and the CPU,
- * and from matrices of about 100 x 100 on log-det functions, and what is built on them, on the
- * number of threads. A library built with -DSUBMOD_BLAS=OFF promises what the line above does.
+ * The x86-64 baseline has no fused multiply-add (a * b + c rounded once); all others, GPUs too, do.
+ * (1) Functions and user callbacks that call exp, log, log1p, hypot or pow also need the same libm.
+ * (2) OpenBLAS computes large matrix products. Their last bits may depend on its version and on the
+ * CPU. From about 100 elements on, log-det functions and functions built on them also depend on the
+ * number of threads. With -DSUBMOD_BLAS=OFF the line above applies to them, too.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H
@@ -63,8 +62,8 @@ extern "C" {
 
 /* ---- version ---- */
 
-#define SUBMOD_VERSION_MAJOR 0        /* of this header, as are the others */
-#define SUBMOD_VERSION_MINOR 3        /* grows when something is added */
+#define SUBMOD_VERSION_MAJOR 0        /* of this header */
+#define SUBMOD_VERSION_MINOR 3        /* incremented for new features */
 #define SUBMOD_VERSION_PATCH 0        /* incremented for bug fixes */
 #define SUBMOD_VERSION_STRING "0.3.0" /* all three as text */
 /* One number to compare with: major * 10000 + minor * 100 + patch. */
@@ -84,35 +83,34 @@ SUBMOD_API const char *submod_isa(void);
 
 /* ---- status and errors ---- */
 
-/* What a call returns. */
+/* The status of a call. */
 typedef enum submod_status {
-    SUBMOD_OK = 0, /* done as asked */
+    SUBMOD_OK = 0, /* success */
 
-    /* Usable, but less than asked for. */
+    /* A usable result that is less accurate than requested. */
     SUBMOD_TIMELIMIT = 1,  /* stopped by the time limit */
     SUBMOD_MAXITER = 2,    /* stopped by the limit on iterations */
-    SUBMOD_INACCURATE = 3, /* no further progress: the tolerance asked for is not met */
+    SUBMOD_INACCURATE = 3, /* no further progress; the tolerance is not met */
     SUBMOD_CANCELLED = 4,  /* stopped by the callback of submod_set_poll */
 
     /* Errors. */
     SUBMOD_EINVAL = -1,       /* an argument is NULL, out of range, duplicated, contradictory */
     SUBMOD_ENONFINITE = -2,   /* an input holds NaN or Inf */
-    SUBMOD_ENOMEM = -3,       /* memory could not be had, or its size overflows size_t */
+    SUBMOD_ENOMEM = -3,       /* allocation failed, or the size overflows size_t */
     SUBMOD_ECALLBACK = -4,    /* a user's callback failed or returned NaN or Inf */
     SUBMOD_ENUMERIC = -5,     /* numerical breakdown: not positive definite, overflow to Inf */
-    SUBMOD_EUNSUPPORTED = -6, /* this function, size or build has no way to do it */
+    SUBMOD_EUNSUPPORTED = -6, /* not supported for this function, size or build */
     SUBMOD_ECANCELLED = -7,   /* cancelled before there was a result */
-    SUBMOD_ECOMM = -8,        /* other processes could not be reached (dist.h) */
-    SUBMOD_EFILE = -9         /* a file cannot be read or written, or holds something else */
+    SUBMOD_ECOMM = -8,        /* communication with other processes failed (dist.h) */
+    SUBMOD_EFILE = -9         /* a file cannot be read or written, or has other contents */
 } submod_status;
 
 /* Returns a short constant text for any value, known or not. Never NULL. */
 SUBMOD_API const char *submod_status_string(int status);
 
-/* Returns the error message of the last call of this thread that failed, such as
- * "submod_lovasz: x[17] is nan", or that found that F is not submodular (submod_prox and submod_sfm
- * with SUBMOD_INACCURATE). "" before the first failure. Never NULL; valid until the next failure in
- * the same thread. */
+/* Returns this thread's last error message, such as "submod_lovasz: x[17] is nan". Calls that fail
+ * write it; so do submod_prox and submod_sfm when they return SUBMOD_INACCURATE because F is not
+ * submodular. "" before the first message. Never NULL; valid until the thread's next message. */
 SUBMOD_API const char *submod_last_error(void);
 
 /* ---- memory ---- */
@@ -141,17 +139,14 @@ SUBMOD_API void submod_work_free(submod_work *work);
 
 /* ---- threads ---- */
 
-/* Sets the number of threads of parallel sections for the whole process. 0 (the default) follows
- * OpenMP: OMP_NUM_THREADS or the number of cores. At most 256 are used; one in a library built
- * without OpenMP. SUBMOD_EINVAL for a negative number. OpenMP ends the process when the system
- * refuses to start a thread, which the library cannot turn into a status.
+/* Sets the number of threads of parallel sections for the whole process, and of OpenBLAS during
+ * calls. 0 (the default) follows OpenMP: OMP_NUM_THREADS or the number of cores. At most 256 are
+ * used; one in a library built without OpenMP. SUBMOD_EINVAL for a negative number. If the system
+ * cannot start a thread, OpenMP ends the process; the library cannot return a status then.
  *
  * After fork, OpenMP's threads stay in the parent. A thread that has computed in parallel before it
- * forks computes alone in the child. The library does not see parallel sections of your own: if the
- * forking thread has had one, call submod_set_num_threads(1) in the child.
- *
- * OpenBLAS, where log-det functions use it, gets the same number of threads for the duration of a
- * call, one within parallel sections. */
+ * forks computes alone in the child. The library cannot detect your own parallel sections: if the
+ * forking thread has run one, call submod_set_num_threads(1) in the child. */
 SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* Returns the number of threads of this thread's next parallel section; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
@@ -162,11 +157,11 @@ SUBMOD_API int submod_get_num_threads(void);
  * return value cancels the call. It must stay nonzero until the call has returned. A signal handler
  * can set a flag that the callback reads.
  *
- * SUBMOD_CANCELLED comes with the result so far, as SUBMOD_TIMELIMIT does: from submod_prox
- * (iterative methods and decompositions), submod_prox_max_affine, submod_sfm (min-norm, and while
- * it computes a base), submod_maximize, submod_fn_check and the optimisers. SUBMOD_ECANCELLED comes
- * without one: from the rest of submod_sfm and submod_certificate_check. Losses
- * and metrics never poll. A callback of a function that returns SUBMOD_ECANCELLED has failed. */
+ * Like SUBMOD_TIMELIMIT, SUBMOD_CANCELLED comes with the result so far. submod_prox (iterative
+ * methods and decompositions), submod_prox_max_affine, submod_sfm (min-norm, and while it computes
+ * a base), submod_maximize, submod_fn_check and the optimisers return it. The rest of submod_sfm
+ * and submod_certificate_check return SUBMOD_ECANCELLED, without a result. Losses and metrics never
+ * poll. A set function's callback that returns SUBMOD_ECANCELLED counts as failed. */
 SUBMOD_API void submod_set_poll(int (*poll)(void *ctx), void *ctx);
 
 /* ---- sorting ---- */

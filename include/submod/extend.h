@@ -1,5 +1,4 @@
-/* What libraries on top of libsubmod need, beside the functions of the other headers: error
- * messages, memory, polling, random numbers. */
+/* Functions for libraries built on libsubmod: error messages, memory, polling, random numbers. */
 #ifndef SUBMOD_EXTEND_H
 #define SUBMOD_EXTEND_H
 

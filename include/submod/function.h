@@ -77,10 +77,10 @@ typedef struct submod_fn_ops {
     submod_status (*tied)(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains);
 
-    /* Finds the smallest and the largest minimiser of the minor less z, as flags of ground's
-     * elements, by which z is indexed. smallest, largest and base may be NULL. A function that has
-     * a base of the minor less z at hand, with the minimum as the sum of its negative entries,
-     * writes it to base. Others leave base untouched. */
+    /* Finds the smallest and the largest minimiser of the minor less z, as flags; flags and z are
+     * indexed like ground. smallest, largest and base may be NULL. If the callback has a base of
+     * the minor less z whose negative entries sum to the minimum, it writes it to base; otherwise
+     * it leaves base untouched. */
     submod_status (*minimize)(const void *ctx, const submod_minor *minor, const double *z,
                               uint8_t *smallest, uint8_t *largest, double *base);
 

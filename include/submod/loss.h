@@ -4,48 +4,51 @@
  *   submod_lovasz_sigmoid   multilabel: one binary problem per label, averaged
  *   submod_lovasz_hinge     binary, from scores: paper, Eq. 10
  *
- * Each ranks the pixel errors of a class within a group (an image or the whole batch) and weights
- * them by the greedy subgradient of the Jaccard loss, or of another measure (measure.h): Tversky, a
- * function of yours, or Hamming, with which the loss is the mean of the errors. Three engines with
- * one semantics:
- *   exact      the errors are sorted (those that can carry weight), counts are exact;
- *   counting   the errors are counted by exponent and leading bits, and the counts certify how far
- *              the loss can be off; groups where that exceeds the accuracy, and groups of fewer
- * than 2^14 pixels, are sorted. Two passes over the scores (three for the hinge); histogram  the
- * errors are counted in bins of one width: two passes over the scores (three for the hinge, which
- * needs their range, and with per_image if the images are small, as all scores are then checked
- * first), no sort, a loss that is off by at most a known delta, a gradient g that is a 2
- * delta-subgradient by the probabilities, for the hinge by the scores: loss(q) >= loss(p) + <g, q -
- * p> - 2 delta for all q, with exact losses. For counting the same holds with info.bound for delta.
- * All give the same bits for any number of threads; base.h says over what else.
+ * Each loss ranks the pixel errors of a class within a group (an image or the whole batch) and
+ * weights them by the greedy subgradient of a measure (measure.h): Jaccard by default, Tversky, a
+ * custom function, or Hamming, whose loss is the mean error. Three engines compute the same loss:
  *
- * Pixels may have weights (settings.pixel_weights): the counts of the measure become sums of them,
- * and a pixel's part in the gradient is its weight times what a unit of weight adds there. A pixel
- * of weight 2 is two pixels. So that sums are exact in any order, each weight is rounded to a
- * multiple of a step: the largest weight and the number of pixels of its group (an image with
- * per_image, else the batch), each rounded up to a power of two, times 2^-52. The rounded weight
- * replaces the given one everywhere, in losses and in derivatives. Whole weights are exact while
- * the largest times the pixels is at most 2^50; a weight below half a step counts as 0. All weights
- * times a power of two: the same bits, unless the measure is custom.
+ *   exact      sorts the errors that can have weight. Counts are exact.
+ *   counting   counts the errors by exponent and leading mantissa bits, and bounds the error of the
+ *              loss from the counts. Sorts groups that miss the accuracy, and groups of fewer than
+ *              2^14 pixels. Two passes over the scores, three for the hinge.
+ *   histogram  counts the errors in bins of equal width and never sorts. The loss is off by at most
+ *              a known delta. Two passes over the scores; three for the hinge, which needs the
+ *              range of its scores, and for per_image with small images, where all scores are
+ *              checked first.
  *
- * Scratch memory. Histogram: some 8 bytes per class, bin and thread, 8 per class, bin and group (as
- * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
- * 1024 pixels, and 16 per pixel of a softmax. With pixel weights 16 instead of 8 per class, bin and
- * thread, and 4 per pixel more.
- * Counting, with k bits of mantissa: 320 * 2^k bytes per class and thread, half as much per class,
- * and 24 KiB per class and thread. With pixel weights twice as much.
- * Exact: 16 bytes per pixel of a group and thread, 12 per pixel of a softmax, and 4 per score,
- * unless the gradient can hold them meanwhile: its pixels are contiguous, it is overwritten, and
- * the measure is not custom, as nothing may be written before all its values are known. With pixel
- * weights 4 per pixel more.
+ * The gradient g of the histogram engine is a 2 delta-subgradient with respect to the probabilities
+ * (hinge: the scores): exact losses satisfy loss(q) >= loss(p) + <g, q - p> - 2 delta for all q.
+ * The counting engine guarantees the same with info.bound in place of delta. No result depends on
+ * the number of threads; base.h lists the other guarantees.
  *
- * What happens in special cases (P: foreground pixels of a class within the group, or their
- * weight):
+ * Pixels may have weights (settings.pixel_weights). The measure's counts are then sums of weights,
+ * and a pixel's gradient is its weight times the gradient per unit of weight: a pixel of weight 2
+ * acts as two pixels. Each weight is first rounded to a multiple of a step, so that sums are exact
+ * in any order: the largest weight and the number of pixels of the group, each rounded up to a
+ * power of two, times 2^-52. Losses and derivatives use the rounded weights. Integer weights are
+ * exact while the largest weight times the number of pixels is at most 2^50; weights below half a
+ * step count as 0. Multiplying all weights by a power of two changes no bits, unless the measure is
+ * custom.
+ *
+ * Scratch memory, in bytes:
+ *
+ *   exact      16 per pixel of a group and thread, 12 per pixel of a softmax, and 4 per score
+ *              unless the gradient can hold these meanwhile: its pixels are contiguous, it is
+ *              overwritten, and the measure is not custom. With pixel weights 4 more per pixel.
+ *   counting   with k mantissa bits, 320 * 2^k per class and thread, half as much per class, and
+ *              24 KiB per class and thread. With pixel weights twice as much.
+ *   histogram  about 8 per class, bin and thread (16 with pixel weights); 8 per class, bin and
+ *              group if that is less than the scores take, else 8 per class and bin; 4 per class
+ *              and tile of 64 to 1024 pixels; 16 per pixel of a softmax. With pixel weights 4 more
+ *              per pixel.
+ *
+ * Special cases, where P is the number or weight of a class's foreground pixels within the group:
  *
  *   batch = 0 or pixels = 0, or all pixels ignored    loss 0, gradient 0
  *     or of weight 0
  *   classes = 0                                       SUBMOD_EINVAL
- *   classes = 1, Lovász-Softmax of logits             SUBMOD_EINVAL: the softmax is always 1; take
+ *   classes = 1, Lovász-Softmax of logits             SUBMOD_EINVAL: the softmax is always 1; use
  *                                                     the hinge or the sigmoid
  *   empty class_list with SUBMOD_CLASSES_LIST, or     SUBMOD_EINVAL: the loss would always be 0
  *     weight 0 for every class that could count
@@ -81,13 +84,14 @@
  *                                                     times the scale is too large for a float; for
  *                                                     submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
- *   any error                                         loss untouched, and the gradient, unless the
- *                                                     engine is counting
+ *   any error                                         loss untouched; the gradient too, except
+ *                                                     with the counting engine
  *
  * The gradient must not overlap the scores or itself; strides of 0 are refused (SUBMOD_EINVAL).
  *
- * An ignored pixel, and one of weight 0, has no part in anything and gradient 0. Ties: foreground
- * before background, equal pixels share what they add in proportion to their weights.
+ * Ignored pixels and pixels of weight 0 do not affect the loss, and their gradient is 0. Among
+ * equal errors foreground comes before background, and pixels of one label share their joint gain
+ * in proportion to their weights.
  */
 #ifndef SUBMOD_LOSS_H
 #define SUBMOD_LOSS_H
@@ -100,111 +104,112 @@
 extern "C" {
 #endif
 
-/* How the errors are ranked; the head of loss.h compares the two. */
+/* How errors are ranked; the head of loss.h compares the engines. */
 typedef enum submod_engine {
     SUBMOD_ENGINE_EXACT = 0,     /* by sorting */
     SUBMOD_ENGINE_HISTOGRAM = 1, /* by counting in bins of equal width, up to delta */
     SUBMOD_ENGINE_COUNTING = 2   /* by counting in bins of the float format, up to accuracy */
 } submod_engine;
 
-/* Which classes the mean is taken over. */
+/* The classes that enter the mean. */
 typedef enum submod_classes {
     SUBMOD_CLASSES_PRESENT = 0, /* those with a foreground pixel in the group (paper, Sec. 3.1) */
-    SUBMOD_CLASSES_ALL = 1,     /* all, those without foreground too */
+    SUBMOD_CLASSES_ALL = 1,     /* all, even those without foreground */
     SUBMOD_CLASSES_LIST = 2     /* those of class_list */
 } submod_classes;
 
-/* One struct for the losses and the baselines; each function says what it does not look at. Start
- * from submod_loss_defaults(), whose values stand in the comments. */
+/* Settings of the losses and the baselines; each function lists the fields that it ignores. Start
+ * from submod_loss_defaults(); the comments give its values. */
 typedef struct submod_loss_settings {
-    /* 1: scores are logits, and the softmax or sigmoid is applied here. 0: they are probabilities,
-     * and the gradient is with respect to them. */
+    /* 1 means that scores are logits and the call applies the softmax or sigmoid; 0 that they are
+     * probabilities, and the gradient is with respect to them. */
     int from_logits;      /* 1 */
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
-    /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
-     * the power of two that guarantees it. For the hinge it is relative to the largest margin, for
-     * a custom measure to its F(P, N). */
+    /* Histogram: the largest error of the loss, from 2^-21 to 1; 2^-13 by default. The number of
+     * bins is the power of two that guarantees it. For the hinge it is relative to the largest
+     * margin, for a custom measure to its F(P, N). */
     double delta;
-    /* Histogram: so many bins, a power of two from 2 to 2^20, whatever delta says; 0 (the default):
-     * as many as delta asks for. info.delta is what they guarantee: 1 / (2 bins), for the hinge
-     * times the power of two above the largest margin, for a custom measure times its F(P, N),
-     * averaged as losses are. */
+    /* Histogram: the number of bins, a power of two from 2 to 2^20, which overrides delta; 0 (the
+     * default) derives it from delta. They guarantee info.delta: 1 / (2 bins), for the hinge times
+     * the power of two above the largest margin, for a custom measure times its F(P, N), averaged
+     * as losses are. */
     size_t bins;
-    /* Counting: |loss - exact loss| <= accuracy * loss, up to the rounding of scores; from 0, which
-     * sorts, to 1. 2^-24, the default, is below that rounding. */
+    /* Counting: |loss - exact loss| <= accuracy * loss, up to the rounding of scores; from 0
+     * (always sorts) to 1. The default, 2^-24, is below that rounding. */
     double accuracy;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
     size_t class_count;        /* length of class_list */
-    /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. The loss of a group is the
-     * weighted mean, sum of weight * loss over the classes taken / sum of their weights. */
+    /* One number >= 0 per class, not all 0, borrowed; NULL means ones. The loss of a group is the
+     * weighted mean over its classes, sum of weight * loss / sum of weight. */
     const double *class_weight;
     double smoothing;     /* 0, or at least 1e-30; only of overlaps, soft or metric (baseline.h) */
-    int has_ignore;       /* 0; 1: pixels with the label ignore_index are left out */
+    int has_ignore;       /* 0; 1 leaves out pixels with the label ignore_index */
     int64_t ignore_index; /* the label that is left out, in the range of classes or not */
-    /* What wrong pixels cost; borrowed. NULL: Jaccard (measure.h). Only of the Lovász losses. Of a
-     * custom one weights are differences of its values, so they are as exact as those. It is asked
-     * three times per class and group; then once per run of equal errors (exact), or for all bins
-     * at once (histogram). */
+    /* The measure of wrong pixels (measure.h), borrowed; NULL means Jaccard. Only Lovász losses use
+     * it. The gains of a custom measure are differences of its values and only as exact as these.
+     * It is called three times per class and group, then once per run of equal errors (exact) or
+     * once for all bins (histogram). */
     const submod_measure *measure;
-    /* What each pixel counts for, borrowed, view and numbers; NULL: all 1. One per pixel, also
-     * where each class has labels of its own. A pixel of weight 0 is left out like an ignored one,
-     * but its label must be valid. */
+    /* One weight per pixel, even if each class has its own labels; NULL means ones. View and
+     * numbers are borrowed. A pixel of weight 0 is left out like an ignored one, but its label must
+     * be valid. */
     const submod_pixel_weights *pixel_weights;
-    /* NULL, or room for a number per group (per_image: the batch's images, else 1): the loss of
-     * each is written there, and their mean is the loss. Written when the call succeeds. */
+    /* Receives the loss of each group (per_image: one per image, else one) when the call succeeds;
+     * their mean is the loss. May be NULL. */
     double *group_loss;
 } submod_loss_settings;
 
-/* The values that stand in the comments of the struct. */
+/* Returns the defaults, which the comments of the struct give. */
 SUBMOD_API submod_loss_settings submod_loss_defaults(void);
 
-/* What a loss call tells about itself. */
+/* Statistics and error bounds of a loss call. */
 typedef struct submod_loss_info {
     double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
     size_t bins;     /* histogram engine, else 0 */
     uint64_t pixels; /* not ignored, of weight > 0; sigmoid: entries */
-    uint64_t sorted; /* errors that had to be sorted, over all classes; histogram: 0 */
+    uint64_t sorted; /* errors that were sorted, over all classes; histogram: 0 */
     size_t terms;    /* class losses that entered the mean, over all groups */
     size_t workspace;  /* bytes of scratch memory used */
     double bound;      /* counting: |loss - loss of these errors| <= bound; exact: 0 */
-    int mantissa_bits; /* counting: of a bin, unless a group needed more; 0: all were sorted */
+    int mantissa_bits; /* counting: of a bin, unless a group needed more; 0 if all were sorted */
 } submod_loss_info;
 
-/* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be
- * NULL; settings NULL: the defaults. Not looked at: smoothing. */
+/* Computes the multiclass loss. labels: (batch, pixels) with values in [0, classes). loss, gradient
+ * and info may be NULL; settings = NULL means the defaults. Ignores smoothing. */
 SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores,
                                                const submod_labels *labels, double *loss,
                                                const submod_gradient *gradient,
                                                const submod_loss_settings *settings,
                                                submod_loss_info *info, submod_work *work);
 
-/* Multilabel. labels: (batch, classes, pixels), 0 or 1 (submod_labels_multilabel).
- * SUBMOD_CLASSES_PRESENT: labels that occur in the group. Not looked at: smoothing. */
+/* Computes the multilabel loss. labels: (batch, classes, pixels), 0 or 1
+ * (submod_labels_multilabel). SUBMOD_CLASSES_PRESENT means labels that occur in the group. Ignores
+ * smoothing. */
 SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores,
                                                const submod_labels *labels, double *loss,
                                                const submod_gradient *gradient,
                                                const submod_loss_settings *settings,
                                                submod_loss_info *info, submod_work *work);
 
-/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. A group without foreground counts
- * with its largest margin. Not looked at: from_logits (scores are scores), classes, class_list,
- * class_count, class_weight, smoothing. */
+/* Computes the binary loss. scores: classes = 1; labels: (batch, pixels), 0 or 1. The loss of a
+ * group without foreground is its largest margin. Ignores from_logits, classes, class_list,
+ * class_count, class_weight and smoothing. */
 SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
                                              const submod_labels *labels, double *loss,
                                              const submod_gradient *gradient,
                                              const submod_loss_settings *settings,
                                              submod_loss_info *info, submod_work *work);
 
-/* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
- * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
- * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
- * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
- * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_index are looked at;
- * double precision throughout. Errors as above, and those of submod_lovasz. SUBMOD_EUNSUPPORTED:
- * pixel_weights, as what its pixels count for is in fn.
- * SUBMOD_ENUMERIC: the derivative times the scale, or added to what is there, overflows a float. */
+/* Computes the Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a
+ * custom loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1
+ * and -1 at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as
+ * many elements as an image has pixels. With Hamming it is the mean hinge loss, computed directly
+ * without a sort. Ignored pixels count as correct. Only the settings has_ignore and ignore_index
+ * are used. Computes in double precision. Errors as above, and those of submod_lovasz.
+ * SUBMOD_EUNSUPPORTED: pixel_weights, because fn already weights its pixels. SUBMOD_ENUMERIC: the
+ * derivative times the scale, or added to what is there, overflows a float. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(
     const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

@@ -1,7 +1,7 @@
 /* Measures F(a, b) of wrong pixels, and reports of checks.
  *
- * Of P foreground pixels a are wrong, and of N background pixels b; F(0, 0) = 0. Losses (loss.h)
- * and set functions of counts (function.h) take any measure that increases in both counts and is
+ * a of P foreground pixels and b of N background pixels are wrong; F(0, 0) = 0. Losses (loss.h) and
+ * set functions of counts (function.h) accept any measure that increases in both counts and is
  * submodular: on the lattice 0 <= a <= P, 0 <= b <= N, its second differences in aa, bb and ab are
  * <= 0 (docs/mathematics.md, section 3).
  *

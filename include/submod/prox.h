@@ -6,8 +6,8 @@
  * Every method returns both, with  primal = f(u) + lambda/2 |u - x|^2  and
  * dual = <s, x> - |s|^2 / (2 lambda)  computed from the u and s that it returns. The gap
  * primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda. This is a proof if s is in the
- * base polytope B(F). It is, up to the rounding of lambda x, and for cuts with weights of any size;
- * submod_certificate_check verifies it without trusting the solver. */
+ * base polytope B(F). The methods guarantee that up to the rounding of lambda x, also for cuts with
+ * weights of any size; submod_certificate_check verifies it independently of the solver. */
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 
@@ -44,8 +44,9 @@ typedef enum submod_prox_method {
      * always optimal. */
     SUBMOD_PROX_ALGORITHM_2 = 7,
     /* Combinations. Modular terms, cuts and equal losses are joined first. A single term that
-     * remains is solved by its own method, which info names. Several are projected on in turn, with
-     * a cut by active sets; their bases are the certificate. */
+     * remains is solved by its own method, which info names. Several terms are solved by projecting
+     * on their base polytopes in turn, or by active sets if one is a cut; their bases are the
+     * certificate. */
     SUBMOD_PROX_SUM = 8,
     /* The function's own prox slot. If F contradicts its result, another method takes over, which
      * info names. */
@@ -63,7 +64,7 @@ typedef enum submod_prox_method {
 typedef struct submod_prox_settings {
     submod_prox_method method; /* SUBMOD_PROX_AUTO */
     /* 1 computes the prox of f(max(u, 0)), as in the Lovász hinge; F must be monotone. s is then in
-     * { s >= 0, s(A) <= F(A) }, and the other formulas hold. */
+     * { s >= 0, s(A) <= F(A) }; the other formulas still hold. */
     int hinge;
     /* 1e-10, >= 0. Iterative methods end with SUBMOD_OK when
      * gap <= tolerance * (lambda |x|^2 + |s|^2 / lambda) / 2,  the size of the terms that cancel in
@@ -89,7 +90,7 @@ typedef struct submod_prox_settings {
     void *progress_ctx; /* passed to progress */
 } submod_prox_settings;
 
-/* Returns the defaults, which the comments of the struct name; 0 or NULL elsewhere. */
+/* Returns the defaults: the values in the struct's comments, 0 or NULL elsewhere. */
 SUBMOD_API submod_prox_settings submod_prox_defaults(void);
 
 /* The outcome of a prox. */
@@ -156,12 +157,12 @@ SUBMOD_API submod_status submod_prox_max_affine(size_t m, size_t n, const double
 /* Computes the Lovász hinge as a layer for training (paper, supplement, proximal gradient
  * algorithm). Each group's scores x move to prox(x) = argmin over z of hinge(z) + lambda/2 |z -
  * x|^2, and direction, lambda (x - prox(x)) / groups, replaces the gradient. A group is an image,
- * or the batch if settings->per_image = 0. Of settings only per_image, has_ignore, ignore_index and
- * measure count; of prox_settings method (exact, or an Algorithm 2), max_iterations and time_limit.
- * Ignored pixels do not move. prox may be the scores; prox, direction and info may be NULL, and are
- * unspecified after an error. SUBMOD_EUNSUPPORTED means pixel_weights or another method,
- * SUBMOD_ENUMERIC overflow, also of a float output; other errors as in loss.h. Results do not
- * depend on the number of threads. */
+ * or the batch if settings->per_image = 0. Only these settings are used: per_image, has_ignore,
+ * ignore_index and measure; from prox_settings method (exact, or an Algorithm 2), max_iterations
+ * and time_limit. Ignored pixels do not move. prox may be the scores; prox, direction and info may
+ * be NULL, and are unspecified after an error. SUBMOD_EUNSUPPORTED means pixel_weights or another
+ * method, SUBMOD_ENUMERIC overflow, also of a float output; other errors as in loss.h. Results do
+ * not depend on the number of threads. */
 SUBMOD_API submod_status submod_prox_hinge_layer(const submod_scores *scores,
                                                  const submod_labels *labels, double lambda,
                                                  const submod_gradient *prox,
@@ -174,25 +175,25 @@ SUBMOD_API submod_status submod_prox_hinge_layer(const submod_scores *scores,
  *
  * u is constant on blocks. Elements of one value form a block, or several where F, given all
  * elements of larger values, is a sum of functions of disjoint sets of them. On a block C, S all
- * larger,  u_C = mean of x over C - (F(S + C) - F(S)) / (lambda |C|),  and small changes of x,
- * lambda and F keep the blocks together, so all derivatives follow from this formula
- * (docs/mathematics.md, section 6, also on where there is none). With the hinge, u_i = x_i where
- * x_i < 0, and small changes do not move u_i where x_i >= 0 and u_i = 0. */
+ * larger, u_C = mean of x over C - (F(S + C) - F(S)) / (lambda |C|), and small changes of x, lambda
+ * and F keep the blocks together, so all derivatives follow from this formula (docs/mathematics.md,
+ * section 6, also for points without a derivative). With the hinge, u_i = x_i where x_i < 0, and
+ * small changes do not move u_i where x_i >= 0 and u_i = 0. */
 
-/* Replace block numbers; only with the hinge. */
+/* Used in place of block numbers, only with the hinge. */
 typedef enum submod_no_block {
     SUBMOD_BLOCK_HELD = -1, /* the hinge holds the element at 0 */
     SUBMOD_BLOCK_FREE = -2  /* the element is below the hinge: u_i = x_i */
 } submod_no_block;
 
-/* Finds the blocks of u, the prox of fn at x. block (n numbers) counts them from 0, from the
- * highest value down, or holds a submod_no_block; value (room for n) receives the value of each of
- * the *count blocks by the formula above, which is more exact than an approximate u. Of settings
- * only hinge counts. info->error is the largest difference between u and the values. Outputs may be
- * NULL and may not overlap x or u. Entries of u count as equal up to the smallest tolerance with
- * which the formula gives u. Costs a sort, and a chain in each of info->iterations rounds.
- * SUBMOD_INACCURATE means that u is not the prox of fn at x, or far from it; the result is usable.
- * Errors: SUBMOD_EINVAL, SUBMOD_ENONFINITE, SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+/* Finds the blocks of u, the prox of fn at x. block (n numbers) receives block numbers, from 0 for
+ * the highest value, or a submod_no_block; value (room for n) receives the values of the *count
+ * blocks by the formula above, more exact than an approximate u. Only settings->hinge is used.
+ * info->error is the largest difference between u and the values. Outputs may be NULL and may not
+ * overlap x or u. Entries of u count as equal up to the smallest tolerance for which the formula
+ * reproduces u. Costs a sort, and a chain in each of info->iterations rounds. SUBMOD_INACCURATE
+ * means that u is not the prox of fn at x, or far from it; the result is usable. Errors:
+ * SUBMOD_EINVAL, SUBMOD_ENONFINITE, SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox_blocks(const submod_fn *fn, const double *x, double lambda,
                                             const double *u, int32_t *block, double *value,
                                             size_t *count, const submod_prox_settings *settings,
@@ -228,10 +229,10 @@ typedef struct submod_prox_derivatives {
 } submod_prox_derivatives;
 
 /* Computes vector-Jacobian products for a fixed v (n numbers). Outputs other than by_x may not
- * overlap the inputs; they are unspecified after an error. SUBMOD_EINVAL means a NULL that is
- * needed, n not in [1, 2^31 - 1], lambda <= 0, a block not in [-2, n), an end of an edge not in [0,
- * n), or a function of another size. SUBMOD_ENONFINITE means NaN or Inf in u, s, v or lambda. Also
- * SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * overlap the inputs; they are unspecified after an error. SUBMOD_EINVAL means that a required
+ * pointer is NULL, n not in [1, 2^31 - 1], lambda <= 0, a block not in [-2, n), an end of an edge
+ * not in [0, n), or a function of another size. SUBMOD_ENONFINITE means NaN or Inf in u, s, v or
+ * lambda. Also SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox_vjp(const submod_prox_point *point, const double *v,
                                          const submod_prox_derivatives *derivatives,
                                          submod_work *work);
@@ -272,7 +273,7 @@ typedef struct submod_sfm_settings {
     submod_combination *combination;
 } submod_sfm_settings;
 
-/* Returns the defaults, which the comments of the struct name; 0 or NULL elsewhere. */
+/* Returns the defaults: the values in the struct's comments, 0 or NULL elsewhere. */
 SUBMOD_API submod_sfm_settings submod_sfm_defaults(void);
 
 /* The outcome of a minimisation. */

@@ -14,7 +14,7 @@ const char *submod_last_error(void)
     return last_error;
 }
 
-/* The C library prints a NaN with its sign bit, which means nothing. */
+/* Removes the sign that the C library prints before a NaN and that has no meaning. */
 static void drop_sign_of_nan(char *text)
 {
     for (char *at = strstr(text, "-nan"); at; at = strstr(at, "-nan")) {
@@ -22,7 +22,7 @@ static void drop_sign_of_nan(char *text)
     }
 }
 
-/* Formats before it writes, because the arguments may include the old message. */
+/* Formats into a buffer first, because the arguments may include the old message. */
 static void set_message(const char *format, va_list args)
 {
     char message[sizeof last_error];

@@ -1,4 +1,4 @@
-/* What every file of the library uses: errors, checks of arguments, memory, cancelling, threads. */
+/* Declarations that every file uses: errors, argument checks, memory, cancelling, threads. */
 #ifndef SUBMODI_INTERNAL_H
 #define SUBMODI_INTERNAL_H
 
@@ -24,8 +24,8 @@ static inline submod_status submodi_out_of_memory(void)
     return SUBMOD_ENOMEM; /* repeated for static analysis */
 }
 
-/* Puts the name of the public function before the error message that was written since the call
- * began, or in place of the name of another public function that it called. */
+/* Prepends the public function's name to the error message of the present call. If the message
+ * starts with another public function's name, replaces that name. */
 void submodi_name_message(const char *caller, submod_status status);
 
 /* Does the same, and returns status. */
@@ -35,9 +35,9 @@ static inline submod_status submodi_return(const char *caller, submod_status sta
     return status;
 }
 
-/* Returns the status of a call from the present function unless it is SUBMOD_OK. Use it where
- * nothing has to be cleaned up: a public function opens a scope, calls a function that uses TRY,
- * and closes the scope. */
+/* Returns the status of a call from the present function unless it is SUBMOD_OK. Use it only where
+ * nothing has to be cleaned up: public functions open a scope, call a function that uses TRY, and
+ * close the scope. */
 #define TRY(call) \
     do { \
         submod_status try_status = (call); \
@@ -46,8 +46,8 @@ static inline submod_status submodi_return(const char *caller, submod_status sta
         } \
     } while (0)
 
-/* Check arguments, whose names appear in the message: a pointer that must not be NULL; a finite
- * number > 0 or >= 0; arrays of finite numbers, or of finite numbers >= 0. */
+/* Check an argument and name it in the message: a pointer that must not be NULL, a finite
+ * number > 0 or >= 0, an array of finite numbers or of finite numbers >= 0. */
 static inline submod_status submodi_check_given(const char *name, const void *argument)
 {
     if (argument) {
@@ -80,15 +80,15 @@ static inline size_t submodi_round_up(size_t size)
     return (size + SUBMODI_ALIGN - 1) & ~(SUBMODI_ALIGN - 1);
 }
 
-/* Returns a * b, or SIZE_MAX on overflow, which no allocation can satisfy. For every product of
- * sizes that a caller can choose. */
+/* Returns a * b, or SIZE_MAX on overflow, which no allocation can satisfy. Use it for all products
+ * of sizes that a caller chooses. */
 static inline size_t submodi_times(size_t a, size_t b)
 {
     return a && b > SIZE_MAX / a ? SIZE_MAX : a * b;
 }
 
-/* The same for strides of dense arrays: PTRDIFF_MAX on overflow, which submodi_reachable refuses
- * for more than one element. */
+/* Returns a * b as a stride of a dense array, or PTRDIFF_MAX on overflow, which submodi_reachable
+ * rejects for more than one element. */
 static inline ptrdiff_t submodi_dense_stride(size_t a, size_t b)
 {
     size_t stride = submodi_times(a, b);
@@ -129,9 +129,9 @@ static inline void submodi_copy_out(void *to, const void *from, size_t count, si
 struct submod_work {
     char *block;          /* kept between calls */
     size_t capacity;      /* of block */
-    bool borrowed;        /* the block belongs to somebody else and never grows */
+    bool borrowed;        /* the block is not owned and never grows */
     size_t used;          /* of block, from its start */
-    struct spill *spills; /* what did not fit, newest first */
+    struct spill *spills; /* allocations that did not fit into the block, newest first */
     size_t spilled;       /* bytes in spills */
     size_t peak;          /* largest used + spilled: the size that would have been enough */
     unsigned depth;       /* open scopes */
@@ -167,8 +167,8 @@ typedef struct submodi_poll {
 
 submodi_poll submodi_get_poll(void);
 
-/* Returns whether the caller cancels. For the thread that made the public call: others have their
- * own callback. */
+/* Returns whether the caller cancels. Call it only from the thread that made the public call,
+ * because each thread has its own callback. */
 static inline bool submodi_polled(submodi_poll poll)
 {
     return poll.call && poll.call(poll.ctx) != 0;
@@ -181,8 +181,7 @@ static inline bool submodi_cancelled(void)
 
 /* Returns seconds since some fixed moment. */
 double submodi_seconds(void);
-/* Returns the time at which a call that begins now must end; time_limit = 0 means never, INFINITY.
- */
+/* Returns the time at which a call that begins now must end, INFINITY if time_limit = 0. */
 double submodi_deadline(double time_limit);
 /* Returns SUBMOD_TIMELIMIT after the deadline, SUBMOD_CANCELLED if the caller cancelled, else
  * SUBMOD_OK. */
@@ -200,8 +199,8 @@ enum { SUBMODI_MOST_THREADS = 256 };
 void submodi_run_parts(size_t parts, size_t n,
                        void (*run)(void *ctx, size_t part, size_t begin, size_t end), void *ctx);
 
-/* For tests: makes work on so many items worth several threads, so that small problems take the
- * paths of large ones; 0 restores the default. Not while others compute. */
+/* For tests: sets the number of items from which loops use several threads, so that small problems
+ * run the parallel code; 0 restores the default. Do not call it while other threads compute. */
 void submodi_set_parallel_from(size_t items);
 /* For tests: how often submodi_threads_for has returned more than 1. */
 size_t submodi_parallel_count(void);

@@ -1,19 +1,19 @@
 /* One source, several instruction sets.
  *
- * Loops that gain from wider instructions live in files named ..._loops.c. CMake compiles each of
+ * Loops that profit from wide instructions are in files named ..._loops.c. CMake compiles each of
  * them once per instruction set (cmake/SubmodLoops.cmake), and each copy exports one table of
- * functions. A header ..._loops.h hands out the table of the instruction set in use.
+ * functions. The header ..._loops.h returns the table of the instruction set in use.
  *
  * All copies do the same arithmetic, operation by operation, and so give the same results, except
- * for submodi_multiply_add (loss/tensors/float_bits.h). To keep it so, the source fixes the order
- * of every sum; it never follows the width of a register. */
+ * for submodi_multiply_add (loss/tensors/float_bits.h). Therefore the source fixes the order of
+ * every sum independently of the register width. */
 #ifndef SUBMODI_ISA_H
 #define SUBMODI_ISA_H
 
-/* In ascending order: each includes those before it. */
+/* In ascending order: each set includes the previous ones. */
 typedef enum submodi_isa { SUBMODI_BASELINE, SUBMODI_AVX2, SUBMODI_AVX512 } submodi_isa;
 
-/* The instruction set in use. The first call chooses it, by SUBMOD_ISA (see base.h). */
+/* Returns the instruction set in use. The first call chooses it by SUBMOD_ISA (base.h). */
 submodi_isa submodi_isa_in_use(void);
 
 /* For tests: chooses again, as if SUBMOD_ISA were set to `bound`, or not set (NULL). */

@@ -18,7 +18,7 @@
 
 /* ---- loops ---- */
 
-enum { SHORT = 32 }; /* up to here a loop is faster than a call */
+enum { SHORT = 32 }; /* up to this size a loop is faster than a call */
 
 static double dot(const double *a, const double *b, size_t n)
 {
@@ -95,9 +95,9 @@ static const double factor_from = 80, solve_row_from = 256, solve_from = 100, gr
                     matvec_from = 128, matvec_to = 65536;
 static const double threads_from = 1e6; /* less work is not worth a second thread */
 
-/* Returns whether OpenBLAS is to do it: the problem is large enough, and its sizes are ints. Then
- * sets its number of threads, of which it has one for the process: 1 for little work and within a
- * parallel region. *before is what end_blas restores. */
+/* Returns whether to use OpenBLAS: the problem is large enough and its sizes fit into ints. If so,
+ * sets OpenBLAS's process-wide number of threads, to 1 for little work and within a parallel
+ * region. *before receives the old number, for end_blas. */
 static bool begin_blas(double multiplications, double from, size_t longest, int *before)
 {
     if (multiplications < from || longest > INT_MAX || atomic_load(&loops_only)) {

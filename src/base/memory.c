@@ -1,5 +1,5 @@
-/* The allocator, sizes without overflow, and scratch memory: a block that grows to the largest size
- * that a call has needed. */
+/* The allocator, overflow checks of sizes, and workspaces: blocks that grow to the largest size
+ * that any call has needed. */
 #include "base/internal.h"
 
 #include <stdlib.h>
@@ -171,7 +171,7 @@ void submodi_scope_close(submodi_scope *scope)
     w->spilled = scope->spilled;
     w->depth--;
     if (w->depth == 0 && w != &scope->own && !w->borrowed && w->peak > w->capacity) {
-        /* If memory is short, the next call spills again; that is no error. */
+        /* A failure here is no error: the next call spills again. */
         submodi_free(w->block);
         w->block = submodi_alloc(w->peak, 1);
         w->capacity = w->block ? w->peak : 0;

@@ -1,13 +1,14 @@
-/* Stable descending order of doubles: records for the radix sort of sort.c, and what remains to be
- * done after it.
+/* Stable descending order of doubles: makes records for the radix sort of sort.c and finishes its
+ * result.
  *
- * An entry becomes a key that falls as the entry grows: the bits of the entry, or (high - x) *
- * scale rounded. As many of its upper bits as fit go above the index into one 64-bit record. A
- * sample of the input tells which of the two keys spreads better, and how many of its upper bits
- * separate nearly all entries. The passes sort by these bits alone. Records that they do not
- * separate, a cell, are sorted afterwards: a few by insertion, many by the bits that are left.
- * Where equal keys may stand for different entries, runs of equal keys are sorted by their entries.
- * So the sample affects the time only, and the order does not depend on the number of threads. */
+ * An entry becomes a key that falls as the entry grows: the bits of the entry, or
+ * (high - x) * scale rounded. A 64-bit record holds the index below as many upper bits of the key
+ * as fit. A sample of the input decides which of the two keys spreads better, and how many of its
+ * upper bits separate nearly all entries; the passes sort by these bits alone. A cell is a run of
+ * records that they do not separate. Small cells are then sorted by insertion, large ones by the
+ * remaining bits. Where different entries may have equal keys, runs of equal keys are sorted by
+ * entry. So the sample affects only the time, and the order does not depend on the number of
+ * threads. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ enum {
     DIGIT = 10 /* bits per pass: a million records move twice as fast with 10 as with 11 or 7 */
 };
 
-/* The input, and how its entries become keys. */
+/* The input and the conversion of its entries to keys. */
 typedef struct source {
     const double *x;
     const uint32_t
@@ -31,12 +32,13 @@ typedef struct source {
     double high, scale;
     uint64_t smallest;
     unsigned drop, index_bits;
-    unsigned key_bits;   /* with the kind, which is the highest bit */
-    unsigned spare_bits; /* lower bits of the key that the passes leave alone */
+    unsigned key_bits;   /* including the highest bit, the kind */
+    unsigned spare_bits; /* low bits of the key that the passes ignore */
 } source;
 
-/* Returns an integer that falls as the value grows. Adding 0 turns -0 into 0. For x >= 0 all bits
- * but the sign are flipped; for x < 0 the sign bit already makes it larger than all of those. */
+/* Returns an integer that falls as the value grows. Adding 0 turns -0 into 0. For x >= 0, flips all
+ * bits but the sign; for x < 0, the sign bit already makes the integer larger than for all
+ * x >= 0. */
 static inline uint64_t image(double value)
 {
     uint64_t bits;
@@ -55,7 +57,7 @@ static inline uint64_t kind_of(const uint32_t *mask, size_t i)
     return mask[i / 32] >> i % 32 & 1;
 }
 
-/* linear is s->linear, as a constant in loops. */
+/* Makes the record of entry i. linear is s->linear, passed as a constant for loops. */
 static inline uint64_t make_record(const source *s, bool linear, size_t i)
 {
     uint64_t key = (image(s->x[i]) - s->smallest) >> s->drop;
@@ -126,8 +128,7 @@ static unsigned kind_bits(const source *s)
     return s->mask ? 1 : 0;
 }
 
-/* Keys from the images between smallest and largest, whose `unused` lowest bits are all the same.
- */
+/* Chooses keys by the images between smallest and largest, whose `unused` lowest bits are equal. */
 static void use_images(source *s, uint64_t smallest, uint64_t largest, unsigned unused)
 {
     unsigned room = 64 - s->index_bits - kind_bits(s);
@@ -141,7 +142,7 @@ static void use_images(source *s, uint64_t smallest, uint64_t largest, unsigned 
     s->spare_bits = 0;
 }
 
-/* Returns false if the range does not allow it. */
+/* Chooses linear keys. Returns false if the range of the entries does not allow them. */
 static bool use_linear(source *s, range r)
 {
     unsigned room = 64 - s->index_bits - kind_bits(s), bits = room < 51 ? room : 51;
@@ -153,10 +154,10 @@ static bool use_linear(source *s, range r)
     return s->scale > 0 && isfinite(s->scale);
 }
 
-/* Lets the passes sort by as many bits as a sample says, so that they leave at most about one pair
- * per record together. Around an entry, m sampled ones have density (SPACING / m) / gap. The chance
- * that two entries share a cell is its mean; equal entries do not count, but *ties counts them.
- * Returns the bits. */
+/* Chooses from a sample the number of bits that the passes sort by, so that they leave about one
+ * unseparated pair or less, and returns it. Near an entry, m sampled entries have density
+ * (SPACING / m) / gap; its mean is the chance that two entries share a cell. Equal entries are not
+ * part of it; *ties counts them. */
 static unsigned spare_bits(source *s, size_t n, size_t *ties)
 {
     uint64_t memory[2][SAMPLE];
@@ -186,7 +187,8 @@ static unsigned spare_bits(source *s, size_t n, size_t *ties)
     return bits;
 }
 
-/* Where many entries are equal, exact keys save comparing them, which costs more than a pass. */
+/* Chooses the key. Where many entries are equal, exact keys avoid comparing them, which costs more
+ * than a pass. */
 static void choose_key(source *s, size_t n, range r)
 {
     const uint64_t smallest = image(r.high), largest = image(r.low);
@@ -263,7 +265,7 @@ static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
     }
 }
 
-/* Sorts the cell that record i lies in by the bits that are left. Up to i it is sorted already, and
+/* Sorts the cell of record i by the remaining bits. Its records up to i are already sorted, and
  * equal keys are in the order of their indices. Returns its end. */
 static size_t sort_cell(const source *s, uint64_t *record, uint64_t *spare, size_t i, size_t end,
                         submodi_digit_counts *count)
@@ -278,9 +280,8 @@ static size_t sort_cell(const source *s, uint64_t *record, uint64_t *spare, size
     return end;
 }
 
-/* Sorts [begin, end), whole cells, by insertion. Records move within their cells only. Where many
- * share a cell, all of it is sorted at once. Returns whether there may be equal keys: they always
- * meet here. */
+/* Sorts [begin, end), whole cells, by insertion. Records move only within their cells; large cells
+ * go to sort_cell. Returns whether there may be equal keys, which this always detects. */
 static bool insert_all(const source *s, uint64_t *record, uint64_t *spare, size_t begin, size_t end,
                        submodi_digit_counts *count)
 {
@@ -366,7 +367,7 @@ static void finish_part(void *sort, size_t part, size_t even_begin, size_t even_
     }
 }
 
-/* Sorts what the passes have left. */
+/* Sorts the cells that the passes have left. */
 static void finish(sorting *m)
 {
     const unsigned shift = m->s.index_bits + m->s.spare_bits;
@@ -422,7 +423,7 @@ submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask
     sorting m;
     range r;
     TRY(sort(x, mask, n, work, &m, &r));
-    size_t outside = 0, end = n; /* by bisection: the first record of kind 1 is in outside .. end */
+    size_t outside = 0, end = n; /* bisection: the first record of kind 1 is in outside .. end */
     while (outside < end) {
         size_t middle = outside + (end - outside) / 2;
         if (kind_of(mask, index_of(&m.s, m.record[middle]))) {

@@ -11,9 +11,7 @@
 /* ---- threads ---- */
 
 /* After a fork, a thread's OpenMP team stays in the parent, and the child's next parallel section
- * would wait for it forever. So a thread that had a team when it forked computes alone in the
- * child.
- */
+ * would wait for it forever. So the child of a thread that had a team computes with one thread. */
 
 static const size_t worth_it = (size_t)1 << 16; /* 0.1 ms of work, ten times the start-up */
 

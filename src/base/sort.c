@@ -28,9 +28,9 @@ static void insertion_sort(uint64_t *record, size_t n)
     }
 }
 
-/* Turns counts per (thread, digit) into the place where the thread writes its first such record.
- * Thread t counts in count[t * SUBMODI_DIGIT_COUNTS ..]. Returns whether one digit holds all n
- * records. */
+/* Turns counts per (thread, digit) into the index at which the thread writes its first record with
+ * this digit. Thread t counts in count[t * SUBMODI_DIGIT_COUNTS ..]. Returns whether one digit
+ * holds all n records. */
 static inline bool counts_to_places(uint32_t *count, size_t threads, size_t digits, size_t n)
 {
     uint32_t place = 0;
@@ -75,7 +75,7 @@ submodi_digits submodi_digits_of(size_t n, unsigned shift, unsigned bits)
     return d;
 }
 
-/* number: digits->number, as a constant where it can be one. */
+/* Counts the digits of each record. number is digits->number, as a constant where possible. */
 static inline void count_each(const uint64_t *record, size_t n, const submodi_digits *digits,
                               unsigned number, uint32_t *count)
 {

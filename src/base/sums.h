@@ -25,9 +25,9 @@ static inline submodi_compensated_sum submodi_compensated_add(submodi_compensate
 
 /* ---- reproducible sums: the same bits in any order ---- */
 
-/* Each number is rounded to a multiple of a coarse step, and the remainder to a multiple of a much
- * finer one. Sums of such multiples are exact as long as they fit into 53 bits, so the order of the
- * additions, by threads and vectors, does not matter. */
+/* Rounds each number to a multiple of a coarse step and its remainder to a multiple of a much finer
+ * step. Sums of such multiples are exact while they fit into 53 bits, so threads and vectors may
+ * add them in any order. */
 
 /* Powers of two that round: doubles between r and 2 r are multiples of 2^-52 r. */
 typedef struct submodi_sum_grid {
@@ -49,8 +49,8 @@ static inline double submodi_power_above(double x)
 }
 
 /* Returns the steps for up to `count` numbers whose absolute values add up to at most `most`. The
- * remainder of a number is at most 2^-53 coarse, that of all of them at most fine. Each number is
- * off by at most count * 2^-104 coarse, and coarse <= 4 * most. */
+ * remainder of a number is at most 2^-53 coarse, the sum of all remainders at most fine. The error
+ * of each number is at most count * 2^-104 coarse, and coarse <= 4 * most. */
 static inline submodi_sum_grid submodi_sum_grid_for(double most, double count)
 {
     double coarse = 2 * submodi_power_above(most);
@@ -98,7 +98,7 @@ typedef struct submodi_sums_loops {
     double (*sizes_dot)(const double *a, const double *b, const double *t, size_t n);
     /* to += factor * a; they do not overlap */
     void (*add_multiple)(double *to, double factor, const double *a, size_t n);
-    /* with_a[r] = <row r, a> and with_b[r] = <row r, b> for four rows at a time, which keep the
+    /* with_a[r] = <row r, a> and with_b[r] = <row r, b> for four rows at a time, which keeps the
      * adders busy while rows come from memory */
     void (*dots_of_rows)(const double *const row[4], const double *a, const double *b, size_t n,
                          double *with_a, double *with_b);

@@ -1,4 +1,5 @@
-/* Sums in a fixed order: lanes that SIMD can add, then the lanes in halves, then the rest. */
+/* Sums in a fixed order: by lanes, as SIMD does, then over the lanes by halves, then over the
+ * rest. */
 #include "base/sums.h"
 
 #include <math.h>
@@ -55,8 +56,8 @@ static void add_multiple(double *restrict to, double factor, const double *restr
 
 /* ---- sums of four lanes: entry i goes to lane i % 4 ---- */
 
-/* The compiler makes one register or two of it, as the machine has them. It does not find this by
- * itself, and the order of its reductions would depend on the register width. */
+/* A vector type that the compiler maps to one or two registers. Compilers do not vectorise these
+ * loops by themselves, and the order of their reductions would depend on the register width. */
 enum { FOUR = 4 };
 typedef double lanes __attribute__((vector_size(FOUR * sizeof(double))));
 
@@ -77,7 +78,7 @@ static double finish_row(const lanes *lane, const double *row, const double *a, 
     return total;
 }
 
-/* Eight sums at a time: with more lanes they would need more registers than AVX2 has. */
+/* Computes eight sums at a time. More lanes would need more registers than AVX2 has. */
 static void dots_of_rows(const double *const row[4], const double *a, const double *b, size_t n,
                          double *with_a, double *with_b)
 {

@@ -1,7 +1,7 @@
-/* From the counts of a class to the slopes of its bins (see counting.h).
+/* Computes the slopes of a class's bins from its counts (counting.h).
  *
- * Downwards from the largest errors: in each bin the foreground first, then the background, each
- * averaged over its orders. So the slopes are the mean of vertices of the base polytope. */
+ * Goes from the largest errors down, in each bin the foreground first, then the background, each
+ * averaged over its orders. So the slopes are a mean of vertices of the base polytope. */
 #include "loss/counting.h"
 
 #include <math.h>
@@ -45,16 +45,16 @@ typedef struct solving {
     const submodi_bins *bins;
     float *slope;
     submodi_class_solution *to;
-    double a, b; /* wrong so far */
+    double a, b; /* counts above the present bin */
     uint32_t bin[SUBMODI_WEIGH_AT_ONCE];
     submodi_bin_chunk chunk;
 } solving;
 
-/* A custom measure is asked for its values; between them it is concave along each side. With
- * G(t) what t pixels of one side add, the slope s = G(n) / n or less, and h = n / 2:
+/* Bounds G(t) - s t for a custom measure, where G(t) is the increase of F by t of n pixels of one
+ * side, and is concave. With s <= G(n) / n and h about n / 2,
  *     G(t) <= G(h) + (t - h) (G(n) - G(h)) / (n - h)    for t <= h
  *     G(t) <= t G(h) / h                                for t >= h
- * so the most that G exceeds the slopes is found at t = 0, h or n of these lines. */
+ * so the largest value of these lines minus s t is at t = 0, h or n. */
 static double custom_gap(double half, double all, double h, double n, double s)
 {
     double at_0 = half - h * (all - half) / (n - h);
@@ -147,7 +147,7 @@ static bool weigh(solving *v, double *F)
     }
 }
 
-/* Weighs the bins that wait, and writes their slopes. */
+/* Computes and writes the slopes of the waiting bins. */
 static bool finish_chunk(solving *v, double *F)
 {
     submodi_bin_chunk *x = &v->chunk;
@@ -189,7 +189,7 @@ static bool add_bin(solving *v, uint32_t k, double f, double g, double *F)
 
 enum { STRETCH = 1024 };
 
-/* Bins low .. high - 1, downwards. */
+/* Solves bins high - 1 down to low. */
 static bool solve_stretch(solving *v, uint32_t low, uint32_t high, double *F)
 {
     double f[STRETCH] = {0};
@@ -222,7 +222,7 @@ void submodi_solve_bins(const submodi_class_counts *x, const submodi_bins *bins,
         good = solve_stretch(&v, low, high, &F);
         high = low;
     }
-    /* Bin 0 has what is left. */
+    /* Bin 0 holds the remaining pixels. */
     double f = fmax(x->P - v.a, 0);
     double g = x->first > 0 ? 0 : fmax(x->N - v.b, 0);
     slope[0] = slope[bins->count] = 0;

@@ -1,13 +1,12 @@
-/* Counting and looking up (see counting.h).
+/* The passes of the counting engine (counting.h): counting errors, and looking up their slopes.
  *
- * Background errors below the smallest foreground error have no weight (batch.h), and need no
- * count. Where that is, is known only at the end of pass 1; until then the background of a tile is
- * counted from some way below the smallest foreground error that was seen so far, and this floor is
- * noted. Tiles whose floor turns out to have been too high are visited again. So the counts of all
- * bins that matter are exact, whatever the floors were.
+ * Background errors below the smallest foreground error have no weight (batch.h) and are not
+ * counted. That error is known only after pass 1. Until then each tile counts its background from a
+ * floor: some way below the smallest foreground error so far. Tiles whose floor was too high are
+ * visited again, so the counts of all bins with weight are exact.
  *
- * Counts are integers, sums of pixel weights are exact (tensors/pixel_weights.h): the same for any
- * number of threads. */
+ * Counts are integers and sums of pixel weights are exact (tensors/pixel_weights.h), so results do
+ * not depend on the number of threads. */
 #include "loss/counting.h"
 
 #include <math.h>
@@ -18,32 +17,33 @@
 #include "loss/tensors/float_bits.h"
 #include "loss/tensors/rows.h"
 
-/* Entries of a class that wait to be counted: its table then comes to the caches once for all. */
+/* Entries of a class wait until there are more than this: one pass then counts them all, while its
+ * table is in the caches. */
 enum { WAITING = 4096 };
 
-/* How far below the smallest foreground error so far the background is counted: 2^4. */
+/* The floor of the background is the smallest foreground error so far divided by 2^4. */
 #define MARGIN (INT32_C(4) << 23)
 
-/* What is done with the errors of a class in a group. */
+/* How the errors of a class in a group are processed. */
 typedef enum task {
-    SKIP,   /* nothing: it has no part in the loss */
-    COUNT,  /* counts */
-    LARGEST /* only the largest has weight: the class has no foreground */
+    SKIP,   /* not part of the loss */
+    COUNT,  /* counted in bins */
+    LARGEST /* no foreground, so only the largest has weight */
 } task;
 
 typedef struct class_state {
     task what;
-    bool prunes;              /* background below all of the foreground has no weight */
+    bool prunes;              /* background below the smallest foreground error has no weight */
     _Atomic int32_t smallest; /* bits of the smallest foreground error so far */
-    int32_t low;              /* of the background from here on slopes are looked up */
-    float rest;               /* the slope of the background below */
+    int32_t low;              /* background errors from here on look up their slopes */
+    float rest;               /* the slope of background errors below low */
 } class_state;
 
-/* A class and a thread. */
+/* The counts of one class by one thread. */
 typedef struct counter {
     uint32_t *count; /* 2 bins; sums of weights in `sum` */
     double *sum;
-    uint32_t cleared[2]; /* background and foreground bins from here on hold counts */
+    uint32_t cleared[2]; /* bins of background and foreground from here on are in use */
     int32_t smallest;    /* bits of the smallest foreground error that the thread has seen */
     size_t waiting;
     int32_t *list;
@@ -57,7 +57,7 @@ typedef struct counting {
     submodi_bins bins;
     class_state *state; /* per class */
     counter *counter;   /* threads x classes */
-    int32_t *floor;     /* per tile of a group and class: what was counted of the background */
+    int32_t *floor;     /* per tile of a group and class: the floor of its background */
     float *slope;       /* classes x 2 bins */
     double *excess;     /* per tile of a group */
     submodi_class_solution *solution; /* per class */
@@ -103,7 +103,7 @@ static counter *counter_of(const counting *x, size_t thread, size_t c)
     return &x->counter[thread * x->batch->scores.classes + c];
 }
 
-/* Bins from `bin` on hold counts. */
+/* Clears the bins of one side from `bin` on that are not in use yet. */
 static void clear_from(const counting *x, counter *to, bool foreground, uint32_t bin)
 {
     uint32_t cleared = to->cleared[foreground];
@@ -123,8 +123,8 @@ static uint32_t bin_of(const counting *x, int32_t bits)
     return bits < x->bins.lowest ? 0 : (uint32_t)(bits - x->bins.lowest) >> x->bins.shift;
 }
 
-/* The list is read as volatile: else compilers make use of instructions that gather and scatter,
- * which take longer. */
+/* Counts the waiting entries. Reads the list as volatile, because compilers otherwise use gather
+ * and scatter instructions, which are slower. */
 static void count_waiting(counter *to)
 {
     const volatile int32_t *list = to->list;
@@ -144,7 +144,8 @@ static void add_waiting(counter *to, const float *weight)
     to->waiting = 0;
 }
 
-/* After a row, whose background is counted from `low` on. Weights are those of one tile. */
+/* Clears the bins that a row needs, with its background from `low` on. Counts the waiting entries
+ * when there are many; with weights at once, because those belong to one tile. */
 static void take_entries(const counting *x, counter *to, int32_t low, const float *weight)
 {
     clear_from(x, to, false, bin_of(x, low));
@@ -163,7 +164,8 @@ static int32_t second_bin(const counting *x)
     return x->bins.lowest + (int32_t)(UINT32_C(1) << x->bins.shift);
 }
 
-/* Errors of 0 take no part in a hinge loss. */
+/* Returns the smallest foreground error that counts, as bits: errors of 0 have no part in a hinge
+ * loss. */
 static int32_t foreground_low(const counting *x)
 {
     return x->batch->activation == SUBMODI_SCORE;
@@ -174,7 +176,8 @@ static int32_t smallest_of(const class_state *s)
     return atomic_load_explicit(&s->smallest, memory_order_relaxed);
 }
 
-/* All threads lower the same number: the sooner it is small, the fewer floors are too high. */
+/* Lowers the smallest foreground error. Threads share it: the sooner it is small, the fewer floors
+ * are too high. */
 static void lower_smallest(class_state *s, counter *to, int32_t bits)
 {
     int32_t old = smallest_of(s);
@@ -185,7 +188,7 @@ static void lower_smallest(class_state *s, counter *to, int32_t bits)
     }
 }
 
-/* From where on the background of a class is counted; the bits of the lower end of a bin. */
+/* Returns the floor of a class's background: the bits of the lower end of a bin. */
 static int32_t floor_for(const counting *x, const class_state *s, int32_t margin)
 {
     int32_t smallest = smallest_of(s);
@@ -278,7 +281,7 @@ static void count_tile(const void *context, const submodi_tile *tile)
     }
 }
 
-/* Whether the floor of class c in a tile was too high. */
+/* Returns whether the floor of class c in a tile was too high. */
 static bool misses_some(const counting *x, size_t tile, size_t c)
 {
     return x->state[c].what == COUNT &&
@@ -296,7 +299,7 @@ static void count_rest(const counting *x, const submodi_tile *tile)
     }
 }
 
-/* Mends what floors that were too high have left out. */
+/* Counts the background errors that floors left out because they were too high. */
 static void count_all_rests(const counting *x)
 {
     const submodi_batch *batch = x->batch;
@@ -425,7 +428,7 @@ static void solve_largest(const counting *x, size_t c)
     x->slope[c * 2 * x->bins.count + bin] = some ? (float)(coefficient / ties) : 0;
     x->solution[c] = (submodi_class_solution){
         .value = coefficient * (bin ? (double)submodi_from_bits((uint32_t)from) : 0)};
-    if (bin == 0) { /* smaller than all that is told apart: nothing is looked up */
+    if (bin == 0) { /* its errors look up no slopes */
         x->solution[c].bound = coefficient * (double)submodi_from_bits((uint32_t)second_bin(x));
     }
 }
@@ -459,7 +462,7 @@ static void solve_class(const counting *x, size_t c)
     }
 }
 
-/* Slopes, the loss but for the excess of errors, and how far it can be off. */
+/* Computes the slopes, the loss without the excess of errors, and its error bound. */
 static submod_status solve_group(const counting *x, double *value, double *bound)
 {
     size_t C = x->batch->scores.classes;
@@ -496,7 +499,7 @@ static submodi_class_slopes slopes_of(const counting *x, size_t c)
     return (submodi_class_slopes){x->slope + c * 2 * x->bins.count, s->low, s->rest};
 }
 
-/* The slopes of the own errors of a tile. */
+/* Looks up the slope of each pixel's error in its own class. */
 static void find_own_slopes(const counting *x, const submodi_tile *tile, float *slope)
 {
     int32_t entry[SUBMODI_TILE_MAX];
@@ -603,7 +606,7 @@ static void raise_margin(const void *context, const submodi_tile *tile)
     }
 }
 
-/* A power of two that no error exceeds; 0 if some score is bad. */
+/* Returns a power of two that no error exceeds, or 0 if some score is bad. */
 static float largest_error(const submodi_batch *batch, float *of_thread)
 {
     float largest = 0x1p-80F;
@@ -623,17 +626,17 @@ static float largest_error(const submodi_batch *batch, float *of_thread)
     return exponent > 127 ? 0x1p127F : ldexpf(1, exponent);
 }
 
-/* Groups of fewer pixels are sorted, which is faster. */
+/* Sorting is faster for groups with fewer pixels. */
 enum { COUNT_FROM = 128 * 128 };
 
-/* The most bits that bins have; an accuracy that they do not meet is met by sorting. */
+/* Most mantissa bits of a bin. Groups that miss the accuracy with them are sorted. */
 enum { MOST_BITS = 10 };
 
-/* How far the excess of the errors can be off, which is added up in floats along the rows of tiles,
- * each of up to 64 numbers per lane. It is at most 2^-bits of the value. */
+/* Relative rounding error of the excess, which is summed in floats along rows of up to 64 numbers
+ * per lane. The excess is at most 2^-bits of the value. */
 #define ROUNDING 0x1p-17
 
-/* Counts a group and, if that meets the accuracy, looks it up. */
+/* Counts a group and, if the bound meets the accuracy, looks up its loss and gradient. */
 static submod_status try_group(counting *x, size_t group, double *loss, double *bound, bool *met)
 {
     double value;
@@ -672,8 +675,8 @@ static submod_status sort_group(const submodi_batch *batch, size_t group, double
     return status;
 }
 
-/* With a number of bits for most groups, with the most bits for those in which that misses the
- * accuracy; the rest is sorted. */
+/* Counts each group in coarse bins, then in fine bins if the coarse ones miss the accuracy; sorts
+ * it if both do. */
 static submod_status do_groups(counting *coarse, counting *fine, double *loss, double *group_loss,
                                submod_loss_info *info, submod_work *work)
 {

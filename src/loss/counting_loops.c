@@ -1,5 +1,5 @@
-/* The loops of the counting engine (see counting_loops.h). Most errors of a row have no weight:
- * lists hold the others, and the work on tables is in proportion to them. */
+/* The loops of the counting engine (see counting_loops.h). Most errors of a row have no weight.
+ * Lists hold the others, so that table accesses are few. */
 #include "loss/counting_loops.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "loss/pointwise.h"
 #include "loss/tile_row.h"
 
-/* Sums over a row are made in as many lanes for all instruction sets. */
+/* All instruction sets sum a row in the same number of lanes. */
 enum { PER_SUM = SUBMODI_LANES / V_LANES };
 
 /* ---- errors ---- */
@@ -21,7 +21,7 @@ static inline v_float shifted_exp(const submodi_rows_in *in, const float *row, s
     return submodi_v_exp(x);
 }
 
-/* v <- the exponentials, others <- the sum of those that are not the pixel's own. */
+/* Writes the exponentials to v, and their sum over all classes but the pixel's own to others. */
 static inline v_int exponentials(const submodi_rows_in *in, const int32_t *code, bool shifted,
                                  float *v, size_t stride, float *others)
 {
@@ -40,7 +40,7 @@ static inline v_int exponentials(const submodi_rows_in *in, const int32_t *code,
     return size;
 }
 
-/* What the pixels of a vector have in the rows of their own classes, 0 at codes that are none. */
+/* Gathers each pixel's value in the row of its own class, 0 where the code is no class. */
 static inline v_float gather_own(const float *v, size_t stride, size_t classes, v_int code)
 {
     v_float own = v_all(0);
@@ -99,13 +99,13 @@ static void sigmoid_errors(float *v, const int32_t *code, size_t width, float *s
 
 /* ---- entries ---- */
 
-/* The bits of errors, none above the largest. */
+/* Returns the bits of errors, clamped to the largest. */
 static inline v_int bits_of(v_float error, v_int highest)
 {
     return v_bits(v_min(error, v_from_bits(highest)));
 }
 
-/* Of bits from the lowest on. */
+/* Returns the bins of bits that are not below the lowest. */
 static inline v_int bins_of(v_int bits, const submodi_bins *bins)
 {
     return (bits - bins->lowest) >> (int)bins->shift;
@@ -125,7 +125,7 @@ static void entries(const float *error, const submodi_bins *bins, size_t width, 
     }
 }
 
-/* Vectors that are looked at before the first branch. */
+/* Vectors that are compared before the first branch. */
 enum { BLOCK = 4, BLOCK_LANES = BLOCK * V_LANES };
 
 static inline v_mask background_at(const submodi_error_row *row, size_t i, v_int highest,
@@ -147,7 +147,7 @@ static inline size_t append(v_mask taken, v_int bits, size_t i, const submodi_bi
     return v_compress(taken, entry, to);
 }
 
-/* The compiler makes a copy for each kind of range, with places and without. */
+/* Compiled once for each kind of range, with and without places. */
 static inline size_t background_of(const submodi_error_row *given, const submodi_bins *bins,
                                    submodi_error_range range, bool bounded, bool places,
                                    int32_t *list)
@@ -188,7 +188,7 @@ static size_t background(const submodi_error_row *row, const submodi_bins *bins,
                    : background_of(row, bins, *range, false, false, list);
 }
 
-/* The entries of bits that may be below the lowest. */
+/* Returns the entries of bits that may be below the lowest. */
 static inline v_int entries_of(v_int bits, v_mask foreground, const submodi_bins *bins)
 {
     v_float side = v_from_bits(v_all_int((int32_t)bins->count));
@@ -264,8 +264,8 @@ static inline double larger(double x, double y)
     return x > y ? x : y;
 }
 
-/* With D the denominator before the bin, the foreground first, then the background. Of t pixels of
- * one side, before all others of the bin, F gains A t / (D + c t); the slopes give them s t. The
+/* Each bin counts its foreground first, then its background; D is the denominator before the bin.
+ * The first t pixels of one side increase F by A t / (D + c t), and their slopes sum to s t. The
  * difference is largest at t = (sqrt(A D / s) - D) / c (docs/mathematics.md, section 5). */
 static void weigh(submodi_bin_chunk *x, double alpha, double beta, double P, double least)
 {
@@ -297,7 +297,7 @@ static void weigh(submodi_bin_chunk *x, double alpha, double beta, double P, dou
 
 /* ---- slopes to gradients ---- */
 
-/* error - the lower end of its bin, which is 0 for bin 0. */
+/* Returns error - lower end of its bin; the lower end of bin 0 is 0. */
 static inline v_float excess_of(v_int bits, const submodi_bins *bins, v_int first)
 {
     v_int lower = bits & (int32_t)(UINT32_MAX << bins->shift);
@@ -315,7 +315,7 @@ static inline v_float absolute(v_float x)
     return v_from_bits(v_bits(x) & INT32_MAX);
 }
 
-/* Sums of a row, by lanes, are added to those of all rows in doubles. */
+/* Adds the lanes of a row's sum to the sums over all rows, in doubles. */
 static inline void add_row(const v_float *of_row, double *sum)
 {
     float lanes[SUBMODI_LANES];
@@ -327,7 +327,7 @@ static inline void add_row(const v_float *of_row, double *sum)
     }
 }
 
-/* table[entry] where taken, else rest. */
+/* Returns table[entry] where taken, else rest. */
 static inline v_float slopes_at(const float *table, v_int entry, v_mask taken, v_float rest)
 {
     v_int safe = v_bits(v_select(taken, v_from_bits(entry), v_all(0)));
@@ -408,8 +408,8 @@ static void look_up_labelled(const submodi_error_row *given, const submodi_bins 
     add_row(sum, excess);
 }
 
-/* What a slope of the own error, 1 - p, is by the own score: p (slope (1 - p) - the others' mean),
- * in which nothing cancels where p is nearly 1. */
+/* The own error is 1 - p, so the derivative by the own score is p (slope (1 - p) - the others'
+ * mean). In this form nothing cancels where p is nearly 1. */
 static void look_up_own(const float *own, const float *own_p, const float *slope,
                         const submodi_bins *bins, const float *weight, size_t width, float *mean,
                         float *derivative, double *excess)
@@ -433,7 +433,7 @@ static void look_up_own(const float *own, const float *own_p, const float *slope
     add_row(sum, excess);
 }
 
-/* The compiler makes a copy for each way to store. */
+/* Compiled once for each way to store. */
 static inline void store_all(const float *p, const float *g, size_t stride, size_t classes,
                              size_t width, const int32_t *code, const float *mean,
                              const float *derivative, const submodi_rows_out *to, submodi_store how)

@@ -19,11 +19,11 @@
  *   16      add the new constraint to E or update c_z
  *   17  return v_{pi^-1}
  *
- * Three methods: ALGORITHM_2_PRINTED follows these lines to the letter. ALGORITHM_2_LOOP repairs
- * lines 5, 10, 12 and 13, each explained where it stands. ALGORITHM_2 computes the same as the loop
- * by one isotonic regression in O(n log n). Entries that have met never separate, which the prox
- * sometimes needs: docs/mathematics.md, section 8, says when the result is the prox.
- */
+ * There are three methods. ALGORITHM_2_PRINTED follows these lines to the letter. ALGORITHM_2_LOOP
+ * repairs lines 5, 10, 12 and 13; comments at these lines explain why. ALGORITHM_2 computes the
+ * result of the loop by one isotonic regression in O(n log n). Entries that have met never
+ * separate, which the prox sometimes needs: docs/mathematics.md, section 8, says when the result is
+ * the prox. */
 #include "base/internal.h"
 #include "prox/prox_internal.h"
 
@@ -58,7 +58,7 @@ static void begin_path(path *p)
     }
 }
 
-/* Line 9: takes the mean over each run of entries that E or c_z holds together. */
+/* Line 9: averages over each run of entries that E or c_z ties together. */
 static void project(path *p)
 {
     size_t n = p->n;
@@ -78,8 +78,9 @@ static void project(path *p)
     }
 }
 
-/* Line 10: the first edge, two neighbours that meet or an entry at 0. Repaired: along -g, because g
- * is a gradient. Rounding may put an entry past its edge; the time is then 0. */
+/* Line 10: finds the first edge, where two neighbours meet or an entry reaches 0. Repaired: goes
+ * along -g, because g is a gradient. Rounding may put an entry past its edge; the time is then
+ * 0. */
 static edge next_edge(const path *p)
 {
     size_t n = p->n;
@@ -107,7 +108,7 @@ static void move(path *p, double time)
     }
 }
 
-/* Line 16. All entries tied to one that comes to 0 come with it. */
+/* Line 16. All entries tied to an entry that reaches 0 reach it, too. */
 static void add_constraint(path *p, const edge *e)
 {
     size_t begin = e->at, end = e->at + 1;
@@ -167,13 +168,12 @@ static submod_status follow(path *p, double deadline)
  * Every g is a projection of all earlier ones on a smaller subspace, so <g_earlier, g> = <g, g>,
  * and line 11 says: stop = 1 / lambda - time elapsed. So n points of equal mass move with speeds g
  * for the time 1 / lambda, and points that meet go on at their mean speed. Each run ends at the
- * mean of the free end points v0 - g / lambda of its members. Its upper part, which wanted to fall
- * further, has the lower mean. So v is the projection of the free end points on the falling
- * sequences, after line 9 has averaged g over ties.
+ * mean of the free end points v0 - g / lambda of its members, and any upper part of it has a lower
+ * mean than the rest. So v is the projection of the free end points on the falling sequences, after
+ * line 9 has averaged g over ties.
  *
- * The wall at 0 is applied at the end, by max(v, min(v0, 0)), to points that begin above it: the
- * hinge needs a monotone F, so all g are >= 0, and points that meet below 0 do not affect those
- * above. */
+ * The hinge's bound at 0 is applied at the end, by max(v, min(v0, 0)). The hinge requires a
+ * monotone F, so all g are >= 0, and points that meet below 0 do not affect the points above. */
 
 static submod_status run_regression(path *p, submod_work *w)
 {
@@ -236,8 +236,8 @@ submod_status submodi_algorithm2(const submodi_prox_problem *problem, double dea
     return status;
 }
 
-/* lambda (x - u) need not be a base. So s is the greedy vector at u, which always is one, and the
- * gap is true. */
+/* lambda (x - u) need not be a base, so s is the greedy vector at u, which is one. The gap is
+ * therefore valid. */
 submod_status submodi_prox_algorithm2(const submodi_prox_problem *p, double *u, double *s,
                                       submod_prox_info *info, submod_work *work)
 {

@@ -1,7 +1,7 @@
-/* Projections on the base polytopes of a sum's blocks. A summand is projected by its own prox, one
- * without a fast prox by Fujishige-Wolfe from where that ended last time: whatever Wolfe's
- * tolerance, its result is a base. A cut keeps its parts and its flow. Threads divide the summands
- * of a block among themselves. Cost: that of the proxes and O(numbers in all steps).
+/* Projections on the base polytopes of a sum's blocks. A summand is projected by its own prox or,
+ * if that is not fast, by Fujishige-Wolfe, which starts from its last result and returns a base for
+ * any tolerance. A cut keeps its parts and its flow. Threads divide the summands of a block among
+ * themselves. Cost: that of the proxes and O(numbers in all steps).
  *
  * Every s_j is a base of its F_j, so their sum s is one of F. The gap is the sum of
  * f_j(u) - <s_j, u> >= 0 and lambda/2 |u - x + s / lambda|^2, for any u. */
@@ -9,14 +9,14 @@
 #include "base/sums.h"
 #include "prox/sum.h"
 
-/* The smallest tolerance of the summands' iterative proxes as long as the sum's gap falls, and once
- * it has stalled; the latter is above (8 eps)^2 = 3e-30, where rounding begins. An inner gap of eps
- * changes a step by up to sqrt(eps), and the sum's gap by as much, but mostly by far less. So the
- * tolerance follows the sum's relative gap at first, and then its square. */
+/* The smallest tolerance of the summands' iterative proxes while the sum's gap falls, and after it
+ * has stalled; rounding begins at (8 eps)^2 = 3e-30. An inner gap of eps changes a step and the
+ * sum's gap by up to sqrt(eps), but usually by far less. So the tolerance first follows the sum's
+ * relative gap and then its square. */
 static const double FINE = 1e-14, FINEST = 1e-26;
 
-/* The means over the parts of a cut are tried from this multiple of the allowed gap on: their
- * errors count with their squares. */
+/* Below this multiple of the allowed gap, the means over the parts of a cut are tried, too, because
+ * only the squares of their errors matter. */
 static const double NEAR = 100;
 
 static inline size_t element(const submodi_summand *t, size_t i)
@@ -52,7 +52,8 @@ static submod_status solve(submodi_summand *t, const submodi_blocks *c, const do
     return status;
 }
 
-/* Limits are examined with the gap: s is a base after them, too. */
+/* Projects a summand. Limits are checked later, with the gap, because s is a base even when one is
+ * hit. */
 static submod_status project(submodi_summand *t, const submodi_blocks *c, submod_work *work)
 {
     submodi_scope scope;
@@ -132,7 +133,7 @@ submod_status submodi_blocks_project(submodi_blocks *c, size_t first, size_t las
         c->info->oracle_calls += c->block[i].last - c->block[i].first;
     }
     c->info->work += c->cut && first == 0;
-    if (last == c->count && c->info->iterations++ == 0) { /* the size of the steps is known now */
+    if (last == c->count && c->info->iterations++ == 0) { /* now the size of the steps is known */
         double steps = c->unit * submodi_largest(c->step, c->total);
         return set_unit(c, fmax(steps, submodi_largest(c->x, c->sum->n)));
     }
@@ -169,7 +170,7 @@ void submodi_add_modular(submodi_extension *to, const submodi_folded *sum, const
     }
 }
 
-/* Adds the summand's extension at u, compared with the base of its step. */
+/* Adds the summand's extension at u and compares it with the base of its step. */
 static submod_status add_summand(const submodi_blocks *c, const submodi_summand *t, const double *u,
                                  submodi_extension *f)
 {
@@ -226,7 +227,7 @@ static submod_status try_trial(submodi_blocks *c)
         sum += c->p->lambda * miss * miss;
     }
     double gap = f.excess + sum / 2;
-    if (!(gap >= c->gap)) { /* NaN shows, too */
+    if (!(gap >= c->gap)) { /* also true for NaN */
         c->gap = gap;
         c->f = f;
         memcpy(c->u, v, c->sum->n * sizeof *v);
@@ -265,8 +266,8 @@ submod_status submodi_blocks_check_gap(submodi_blocks *c)
 
 /* ---- the beginning and the end ---- */
 
-/* Lets summands next to each other that share no element form a block; user code remains in the
- * caller's thread. */
+/* Joins consecutive summands that share no element into blocks; user code stays in the caller's
+ * thread. */
 static submod_status make_blocks(submodi_blocks *c)
 {
     size_t *block_of = submodi_work_alloc(c->work, c->sum->n, sizeof *block_of); /* from 1 */

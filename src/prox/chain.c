@@ -9,19 +9,19 @@
  *
  *     -out_k-1 <= lambda (R_k - X_k) <= in_k-1 .
  *
- * It is a line up to where it bends around a knot of the upper edge, where u rises, or of the lower
- * edge, where u falls. O(n); the result does not depend on the number of threads. */
+ * It is a line between knots. It bends around knots of the upper edge, where u rises, and of the
+ * lower edge, where u falls. O(n); the result does not depend on the number of threads. */
 #include "base/internal.h"
 #include "base/sums.h"
 #include "prox/prox_internal.h"
 
 /* A point of the tube's edge. */
 typedef struct knot {
-    double hi, lo; /* sum of x over the entries before it */
-    double offset; /* from that sum, times lambda */
-    double rise;   /* of the line to it from the knot before, scaled, and its length */
+    double hi, lo; /* sum of x over the entries before the knot */
+    double offset; /* distance from that sum, times lambda */
+    double rise;   /* scaled rise of the line from the previous knot, and its length */
     double length;
-    size_t at; /* how many entries are before it */
+    size_t at; /* number of entries before the knot */
 } knot;
 
 /* One edge of the tube beyond the anchor. */
@@ -29,7 +29,7 @@ typedef struct edge {
     const double *weight;
     double sign;         /* of the offset: 1 for the upper edge, -1 for the lower one */
     double rise, length; /* the first line of its hull; infinite if there is no point yet */
-    knot *hull;          /* what is known of the hull: knots first .. last - 1 */
+    knot *hull;          /* the known part of the hull: knots first .. last - 1 */
     size_t first, last;
 } edge;
 
@@ -43,25 +43,26 @@ typedef struct string {
     edge lower, upper;
     double *u, *s;
     size_t steps;
-    size_t again; /* points that were looked at once more */
+    size_t again; /* points that were visited again */
 } string;
 
-/* The rise from a knot to a point of an edge, scaled. hi + lo: the sum of x before that point. */
+/* Returns the scaled rise from a knot to a point of an edge. hi + lo is the sum of x before that
+ * point. */
 static inline double rise_to(const string *t, const knot *from, double hi, double lo, double offset)
 {
     double x = (hi - from->hi) + (lo - from->lo);
     return x + t->share * (t->scale * (offset - from->offset));
 }
 
-/* By how much a line is steeper than the first line of an edge, upwards for an upper edge. Below 0
- * it narrows the funnel between the first lines of both edges; a line of the other edge that is
- * above 0 closes it. */
+/* Returns how much steeper a line is than the first line of an edge, upwards for an upper edge. A
+ * line of this edge narrows the funnel between both first lines if the result is < 0; a line of the
+ * other edge closes it if the result is > 0. */
 static inline double steeper(const edge *e, double rise, double length)
 {
     return e->sign * (rise * e->length) - e->sign * (e->rise * length);
 }
 
-/* No point of the edge is known. */
+/* Discards all points of the edge. */
 static inline void forget(edge *e)
 {
     e->first = e->last = 0;
@@ -80,13 +81,13 @@ static inline void set_first_line(edge *e, double hi, double lo, double offset, 
     e->length = length;
 }
 
-/* Whether sums of x start there. */
+/* Returns whether sums of x start at the anchor. */
 static inline bool starts_at_anchor(const string *t)
 {
     return t->anchor.hi == 0 && t->anchor.lo == 0;
 }
 
-/* The sum of x from the anchor to `end`. */
+/* Returns the sum of x from the anchor to `end`. */
 static inline submodi_compensated_sum sum_to(const string *t, const knot *end)
 {
     submodi_compensated_sum sum = {end->hi, end->lo};
@@ -99,7 +100,7 @@ static inline submodi_compensated_sum sum_to(const string *t, const knot *end)
     return sum;
 }
 
-/* x without the lower half of its digits. */
+/* Returns x without the lower half of its bits. */
 static inline double leading_half(double x)
 {
     uint64_t bits;
@@ -109,9 +110,9 @@ static inline double leading_half(double x)
     return x;
 }
 
-/* u and s up to `end`, the next knot of the string, and the anchor moves there. The mean of x is
- * taken in two parts, so that x less the mean does not cancel. At the old anchor u rises or falls
- * as the string bends there, at most by rounding not at all. */
+/* Writes u and s up to `end`, the next knot of the string, and moves the anchor there. The mean of
+ * x has two parts, so that x less the mean does not cancel. At the old anchor u rises or falls as
+ * the string bends; if rounding contradicts that, u stays equal. */
 static inline void settle(string *t, const knot *end, double bend)
 {
     const size_t begin = t->anchor.at;
@@ -136,9 +137,9 @@ static inline void settle(string *t, const knot *end, double bend)
     t->anchor = *end;
 }
 
-/* Drops what is known beyond a new anchor, so that sums start there: the points up to k are looked
- * at again. That is faster than to build a hull, but must not be done too often, and a hull that is
- * there is better. */
+/* Returns whether to discard all points beyond a new anchor and visit the points up to k again,
+ * with sums that start at the anchor. This is faster than building a hull, but not than using an
+ * existing one, and its total cost must stay linear. */
 static inline bool may_restart(const string *t, const edge *e, size_t anchor, size_t k)
 {
     return e->last - e->first <= 1 && t->again + (k - anchor) <= 2 * anchor;
@@ -152,11 +153,11 @@ static inline void restart(string *t, size_t k)
     forget(&t->upper);
 }
 
-/* Where the next point closes the funnel and a hull is needed; n if none does. Sums start at the
- * anchor, and *sum goes along with k.
+/* Returns the next point that closes the funnel where a hull is needed, or n. Sums start at the
+ * anchor; *sum is the sum up to the point.
  *
- * Points narrow and close the funnel at random, and a wrong guess of the processor costs the time
- * from x to the comparison. So the rounding of the newest sum is left out there. */
+ * Branches on the funnel are unpredictable, and a misprediction costs the latency from loading x to
+ * the comparison. So the comparison omits the rounding error of the newest sum. */
 static size_t scan(string *t, size_t k, submodi_compensated_sum *sum)
 {
     edge *const lower = &t->lower;
@@ -225,8 +226,8 @@ static void extend_hull(string *t, edge *e, size_t end)
     }
 }
 
-/* The funnel is closed: the string follows the hull of e until the line to the new point of the
- * other edge is free. seen: the newest point of e. */
+/* Follows the hull of e, after the funnel has closed, until the line to the new point of the other
+ * edge is free. seen is the newest point of e. */
 static void follow(string *t, edge *e, edge *other, size_t seen)
 {
     knot *line = &other->hull[0];
@@ -246,8 +247,8 @@ static void follow(string *t, edge *e, edge *other, size_t seen)
     other->length = line->length;
 }
 
-/* Shows an edge its point k. If it narrows the funnel, it is the end of the edge's first line; if
- * it closes the funnel, the string moves on. seen: the other edge's newest point. */
+/* Adds point k to an edge. A point that narrows the funnel ends the edge's first line; for a point
+ * that closes the funnel, the string moves on. seen is the other edge's newest point. */
 static inline void show(string *t, edge *e, edge *other, submodi_compensated_sum sum, size_t k,
                         size_t seen)
 {
@@ -304,8 +305,8 @@ static size_t solve_path(size_t n, const double *x, const double *out, const dou
 /* <s, u> is a sum over runs of equal u: level times sum of s. If s were exact, the latter would be
  * the flow out at the end less the flow in at the start, w or -w at a jump, and f(u) = <s, u>. So
  * f(u) - <s, u> is a sum of rounding errors, one for each run. Where the flow inside a run exceeds
- * a weight by d, s is not quite a base; moving it there costs at most 2 d^2 / lambda. Jumps come at
- * random: products with 0 and 1 are faster than branches. */
+ * a weight by d, s is only near a base; moving it to one costs at most 2 d^2 / lambda. Jumps are
+ * unpredictable, so products with 0 and 1 are faster than branches. */
 static submodi_extension extension_of(const submodi_paths *p, size_t n, const double *u,
                                       const double *s, double lambda)
 {

@@ -6,7 +6,7 @@
  * step corrects the rounding errors of the factor in the step before.
  *
  * With k points of R^n, a new point costs O(k n + k^2), a minor cycle O(k^2), a new factor
- * O(k^2 n + k^3). Passes over all points are shared out to threads. */
+ * O(k^2 n + k^3). Threads share the passes over all points. */
 #include <math.h>
 
 #include "base/sums.h"
@@ -27,8 +27,8 @@ static double dot(const double *a, const double *b, size_t n)
 
 /* ---- memory ---- */
 
-/* Provides memory for count points. Outgrown arrays stay in the workspace until the end: at most as
- * much again. */
+/* Provides memory for count points. Outgrown arrays stay in the workspace until the end, which at
+ * most doubles the memory. */
 static submod_status reserve(submodi_corral *c, size_t count)
 {
     double **vectors[] = {&c->weights, &c->r, &c->step, &c->ones, &c->rhs, &c->forward};
@@ -92,8 +92,8 @@ static int threads_for(const submodi_corral *c)
     return submodi_threads_for(c->count * c->n / 16);
 }
 
-/* Computes with_a[j] = <row j, a> and with_b[j] = <row j, b> for all positions in one pass. Rows
- * are taken by four; the last one is repeated where rows are missing. */
+/* Computes with_a[j] = <row j, a> and with_b[j] = <row j, b> for all positions in one pass.
+ * Processes four rows at a time and repeats the last row to fill the last four. */
 static void dots(const submodi_corral *c, const double *a, const double *b, double *with_a,
                  double *with_b)
 {
@@ -144,8 +144,7 @@ static void combine(submodi_corral *c)
     }
 }
 
-/* Moves s, t and the mean offset to where the weights are. Returns twice the growth of the
- * objective. */
+/* Updates s, t and the mean offset from the weights. Returns twice the growth of the objective. */
 static double move(submodi_corral *c)
 {
     double growth = 0;
@@ -186,7 +185,7 @@ static void solve_backward(const submodi_corral *c, double *x)
     }
 }
 
-/* Appends the point behind the factored ones, whose column of M has been solved forward. */
+/* Appends the new point to the factor, after its column of M has been solved forward. */
 static void append_to_factor(submodi_corral *c, double pivot2)
 {
     size_t k = c->factored;
@@ -212,7 +211,7 @@ static void rotate(double *a, double *b, size_t n, double cosine, double sine)
 
 /* Removes row and column j. Each row below row j then has one entry below the diagonal; Givens
  * rotations of neighbouring rows make it zero. They treat the forward solutions like further
- * columns of U, so that these need not be solved for again. */
+ * columns of U, which avoids new forward solves. */
 static void remove_from_factor(submodi_corral *c, size_t j)
 {
     size_t last = --c->factored; /* the order from now on */
@@ -310,8 +309,8 @@ submod_status submodi_corral_renew(submodi_corral *c)
 
 /* ---- a new point ---- */
 
-/* Takes the scale of kappa from the second point; any will do before. If both points are the origin
- * up to rounding, (64 eps)^2, and so the same, 1 makes them dependent. */
+/* Chooses kappa on the scale of the second point; before that any value works. If both points are
+ * the origin up to rounding, (64 eps)^2, and so the same, 1 makes them dependent. */
 static void choose_kappa(submodi_corral *c)
 {
     double first = dot(c->points[0].row, c->points[0].row, c->n);
@@ -403,7 +402,7 @@ submod_status submodi_corral_add(submodi_corral *c, const submodi_candidate *new
         append_to_factor(c, pivot2);
         c->weights[c->count - 1] += weight;
     } else {
-        c->count--; /* the weight that exchanges gave to the point goes with it */
+        c->count--; /* drops the weight that exchanges gave to the point */
     }
     return SUBMOD_OK;
 }

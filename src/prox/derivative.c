@@ -1,11 +1,10 @@
 /* Derivatives of a prox (docs/mathematics.md, section 6; prox.h has the definitions). Blocks are
- * the levels of u, and in each of them the parts that F does not separate. Which entries of an
- * approximate u are truly equal is decided by the values of the blocks: those of true blocks are u
- * itself, those of pieces of a block are too small. So the smallest tolerance whose blocks
- * reproduce u is taken.
+ * the components of the levels of u that F does not separate. An approximate u does not show which
+ * of its entries are equal, but the values of the blocks do: true blocks have the value u, pieces
+ * of a block do not. So the smallest tolerance is used whose blocks reproduce u.
  *
- * Cost of the blocks: one sort; then in each round O(n), one chain, and the joins of F. Of the
- * products: O(n), O(m) for edges, one chain for a function. */
+ * Blocks cost one sort and, in each round, O(n), one chain and the joins of F. Products cost O(n),
+ * O(m) for edges, and one chain for a function. */
 #include <float.h>
 #include <math.h>
 
@@ -99,9 +98,9 @@ static submod_status gains_along(const labelling *l, const submod_fn *fn, double
 
 /* ---- blocks ---- */
 
-/* The rounding of a value, relative to the size of x and of F's gains / lambda; the tolerances that
- * are tried: first and factor, relative to the size of x and u, and how many. The last one is about
- * 1e-2; a count, because the size may be 0. */
+/* ROUNDING is the rounding error of a value, relative to the size of x and of F's gains / lambda.
+ * The others define the tolerances to try, relative to the size of x and u: the first, the factor
+ * between two, and how many, because the size may be 0. The last tolerance is about 1e-2. */
 static const double ROUNDING = 1e-12;
 static const double FIRST = 1e-13;
 static const double GROWTH = 8;
@@ -113,7 +112,7 @@ typedef struct search {
     double lambda;
     bool hinge;
     labelling blocks;
-    int32_t *order; /* elements by falling u; only those that are in a block */
+    int32_t *order; /* the elements that are in blocks, by falling u */
     size_t k;       /* of them */
     size_t *start;  /* the levels in it */
     int32_t *level, *forest, *block;
@@ -140,7 +139,7 @@ static submod_status sort_elements(search *b, submod_work *w)
 }
 
 /* Joins the elements that are within the tolerance and not separated by F, and numbers the blocks
- * in the order in which u meets them. */
+ * by falling u. */
 static submod_status make_blocks(search *b, double tolerance, submod_work *w)
 {
     int32_t *block = b->block;
@@ -304,7 +303,7 @@ static void find_by_edges(const labelling *l, const double *b, const submod_prox
     }
 }
 
-/* By the coefficient t of F + t G: the gains of G along the blocks. */
+/* Computes the derivative by t in F + t G from the gains of G along the blocks. */
 static submod_status find_by_function(const labelling *l, const double *b, double lambda,
                                       const submod_prox_derivatives *d, submod_work *w)
 {

@@ -41,7 +41,7 @@ static submod_status add_terms(submodi_folded *to, const submod_fn *fn, submod_w
 
 /* ---- equal kinds ---- */
 
-/* Whether a summand belongs to a kind. */
+/* Returns whether a summand belongs to a kind. */
 typedef bool is_kind(const submodi_summand *t);
 
 static bool is_cut(const submodi_summand *t)
@@ -98,7 +98,7 @@ static submod_status fold_kind(submodi_folded *to, is_kind *is, submod_work *w)
     return SUBMOD_OK;
 }
 
-/* Whether both are the same function of counts. */
+/* Returns whether both are the same function of counts. */
 static bool same_counts(const submod_fn *a, const submod_fn *b)
 {
     const submodi_counts *of_a = submodi_counts_of(a), *of_b = submodi_counts_of(b);
@@ -107,7 +107,7 @@ static bool same_counts(const submod_fn *a, const submod_fn *b)
            memcmp(of_a->foreground, of_b->foreground, bytes) == 0;
 }
 
-/* The coefficient of a later one is added to that of an earlier one, if the sum is finite. */
+/* Joins equal functions of counts by adding their coefficients, if the sum is finite. */
 static void fold_counts(submodi_folded *to)
 {
     for (size_t i = gather(to, is_of_counts); i < to->count; i++) {
@@ -122,7 +122,8 @@ static void fold_counts(submodi_folded *to)
     }
 }
 
-/* All cuts are the first summand. Those whose proxes are inexact come before the others. */
+/* Returns the sort rank: the joined cut comes first, then summands without a fast prox, then the
+ * others. */
 static int rank_of(const submodi_summand *t)
 {
     return is_cut(t) ? 0 : t->fast ? 2 : 1;

@@ -18,8 +18,8 @@ typedef struct layer {
     submod_prox_settings prox;
     double deadline;
     size_t pixels; /* per group */
-    /* Of all pixels: first y, 0 if it is ignored; then -y d. In double: a small lambda makes d
-     * smaller than any float, but d / lambda still moves the score. */
+    /* For each pixel first y, 0 if it is ignored, later -y d. In double, because for a small lambda
+     * d is below any float but d / lambda still moves the score. */
     double *derivative;
 } layer;
 
@@ -159,9 +159,9 @@ static submod_status explain(const layer *x, submod_status status)
     }
 }
 
-/* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
- * on its sort. The worst status is returned, so it does not depend on which thread was first:
- * the least error, else the largest. */
+/* Solves many groups in parallel, one per thread, and few groups one after the other with parallel
+ * sorts. Returns the smallest negative status, else the largest, so that the result does not depend
+ * on the order of the threads. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;

@@ -69,9 +69,9 @@ submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u,
 /* ---- F(A) = h(|A|) + w(A), h concave ----
  *
  * u falls along the order of x - w / lambda (docs/mathematics.md, section 7), so one sort, one
- * chain and one regression are enough. F({e}) is w(e) plus a constant, and only the order matters.
- * It matters beyond the digits of x: where w / lambda drowns in x, u is x, but s is no base unless
- * ties are broken by w. So x - w / lambda is a sum of two doubles, rounded and the rest. */
+ * chain and one regression are enough. F({e}) is w(e) plus a constant, so it can replace w(e) in
+ * the order. Where w / lambda is below the rounding of x, u is x, but s is a base only if w breaks
+ * the ties. So x - w / lambda is kept as a sum of two doubles, the rounded value and the rest. */
 
 bool submodi_can_cardinality(const submod_fn *fn)
 {
@@ -83,7 +83,7 @@ static submod_status find_keys(const submodi_prox_problem *p, void *state, doubl
                                double *rest)
 {
     size_t n = p->fn->n;
-    double first = 0; /* F({0}): subtracted, because a large constant would drown x */
+    double first = 0; /* F({0}): subtracted, because x would be lost in a large constant */
     TRY(submodi_fn_reset(p->fn, state));
     for (size_t e = 0; e < n; e++) {
         double alone = 0;

@@ -1,8 +1,8 @@
 /* Wolfe's loop over the corral (docs/mathematics.md, section 7) with two oracles for the point
  * farthest in a direction: the greedy algorithm on the base polytope B(F) (Fujishige 1980), and a
  * pass over the rows of a max-affine function. With k points a major cycle costs the oracle's call
- * and O(k n + k^2). If F is not submodular, a run usually ends with SUBMOD_INACCURATE; but a fixed
- * point of the greedy rule looks optimal to a method that sees only chains. */
+ * and O(k n + k^2). If F is not submodular, a run usually ends with SUBMOD_INACCURATE, but not at a
+ * fixed point of the greedy rule, which chains alone cannot distinguish from an optimum. */
 #include "prox/min_norm.h"
 
 #include <float.h>
@@ -11,8 +11,8 @@
 #include "base/linalg.h"
 #include "base/sums.h"
 
-/* A step should make r equal over the corral. If more than this share of the difference is left,
- * the factor is bad. */
+/* A step should make r equal over the corral. If more than this share of the differences remains,
+ * the factor is inaccurate. */
 static const double drift_allowed = 1e-4;
 
 /* A run ends after this many cycles in a row without progress, each followed by a new factor. */
@@ -46,8 +46,8 @@ static int choose_sigma(submodi_wolfe *w, double x, int most)
 /* ---- the loop ---- */
 
 /* Adds the oracle's point and settles. *levelled: the difference in r that the step has to remove.
- * If the step before fell short, the factor is computed again, at most once in as many cycles as
- * there are points, which it costs about as much as. */
+ * If the previous step fell short, computes the factor again, at most once in k cycles for k
+ * points, because it costs about as much as k cycles. */
 static submod_status major_cycle(submodi_wolfe *w, double *levelled, size_t *renew_at, bool *grew)
 {
     submodi_corral *c = &w->corral;
@@ -135,8 +135,8 @@ static double gap_of(const submodi_projection *p, const double *g, const double 
            submodi_sums()->squared_distance(t, c->t, c->n) / 2;
 }
 
-/* The best t that falls along the order, where f is linear, is the isotonic regression of y -
- * gains. Keeps it if it is better than the best point so far. */
+/* Improves the primal point. f is linear where t falls along the order, so the best such t is the
+ * isotonic regression of y - gains. Keeps it if it beats the best point so far. */
 static void improve_primal(submodi_projection *p)
 {
     size_t n = p->w.corral.n;
@@ -157,8 +157,8 @@ static void improve_primal(submodi_projection *p)
     }
 }
 
-/* Compares the gap with the terms that it is the difference of, plus the rounding errors of s, a
- * mean of greedy vectors. These errors matter when y and s are both zero. */
+/* Compares the gap with the size of its terms plus the rounding errors of s, a mean of greedy
+ * vectors. These errors matter when y and s are both zero. */
 static bool close_enough(const submodi_projection *p)
 {
     const submodi_corral *c = &p->w.corral;
@@ -167,7 +167,7 @@ static bool close_enough(const submodi_projection *p)
     return fabs(p->gap) <= p->problem->settings->tolerance * size + p->allowance + rounding;
 }
 
-/* Whether enough of the problem comes apart. */
+/* Returns whether the problem comes apart into parts of at most 7/8 of its size. */
 static bool comes_apart(submodi_projection *p)
 {
     size_t n = p->w.corral.n;
@@ -442,7 +442,7 @@ static submod_status solve_rows(max_affine *p, double *u, double *weights)
     TRY(scale_rows(p));
     TRY(start_rows(p, weights));
     submod_status outcome = run(w);
-    /* Little progress is left where the gap is within some hundred rounding errors. */
+    /* Hardly any progress is possible when the gap is within some hundred rounding errors. */
     bool close = outcome == SUBMOD_INACCURATE && w->improves <= 1e3 * w->noise;
     submod_status status = outcome < 0 ? outcome : report_rows(p, u, found, w->info);
     return status ? status : close ? SUBMOD_OK : outcome;

@@ -16,9 +16,9 @@
  * At s = p(w), with t = y - s, the objective grows per unit of w_j by r_j = <point_j, t> +
  * offset_j. All sums have a fixed order: bits do not depend on the number of threads. */
 
-/* A point to be added. */
+/* A candidate for a new point. */
 typedef struct submodi_candidate {
-    const double *point; /* n, to be multiplied by */
+    const double *point; /* n numbers, multiplied by scale */
     double scale;        /* a power of two */
     double offset;
     const int32_t *order; /* n, or NULL in all candidates */
@@ -88,7 +88,7 @@ struct submodi_wolfe {
     double *y;
     double sigma; /* the unit of all numbers, a power of two: squares neither overflow nor vanish */
     submodi_candidate best;
-    double improves; /* how fast the objective grows towards best */
+    double improves; /* growth rate of the objective towards best */
     double noise;    /* rounding error of improves */
     /* The oracle: finds best, improves and noise for t. *done ends the run; so does a status other
      * than SUBMOD_OK. */
@@ -113,7 +113,7 @@ typedef struct submodi_start {
     const int32_t *orders; /* count x n */
     const double *weights; /* count */
     const double *points;  /* count x n, in F's own units; NULL if none is known */
-    const uint8_t *known;  /* count: whether the point is there, or must be found by a chain */
+    const uint8_t *known;  /* count flags: whether `points` has it, or a chain must compute it */
 } submodi_start;
 
 /* A boundary in the order of t: the first `size` elements, and no others, have t* > level. */

@@ -3,9 +3,9 @@
  *
  * The elements stand in an order that is cut into parts; u falls from part to part. One sweep
  * minimises all open parts at alpha = the mean of x - gain / lambda, so the number of sweeps is the
- * depth, not the number of parts. After a lopsided division the larger side is looked at with alpha
- * = the median of x - base / lambda. If this does not divide it, the mean is tried again, which
- * either divides the part or settles it. So there are at most 4 n looks.
+ * depth, not the number of parts. After a lopsided division, alpha for the larger side is the
+ * median of x - base / lambda. If this does not divide it, the next alpha is the mean again, which
+ * either divides the part or settles it. So parts are examined at most 4 n times.
  *
  * A division must make alpha larger on A than on the rest. If it does not, because of rounding or
  * because F is not submodular, it is ignored and the part counts as constant.
@@ -64,8 +64,8 @@ static double aim_at_mean(submodi_partition *p, const submodi_open_part *part)
     return x + (mean - gain / p->lambda);
 }
 
-/* The same for alpha = the median of x - base / lambda, that of element e: z = lambda (x - x_e) +
- * base_e. */
+/* Computes z for alpha = the median of x - base / lambda, which is the value of some element e:
+ * z = lambda (x - x_e) + base_e. */
 static submod_status aim_at_median(submodi_partition *p, const submodi_open_part *part,
                                    submod_work *work)
 {
@@ -140,8 +140,8 @@ void submodi_partition_open(submodi_partition *p, const submodi_open_part *part,
     }
 }
 
-/* Moves the elements with in = 1 to the front of their part. Returns their number, but 0 if all of
- * them are in. */
+/* Moves the elements with in = 1 to the front of their part. Returns their number, or 0 if it is
+ * the whole part. */
 static size_t sort_part(submodi_partition *p, const submodi_open_part *part)
 {
     size_t front = part->begin;
@@ -171,7 +171,7 @@ bool submodi_partition_falls(const submodi_partition *p, const submodi_open_part
     return p->lambda * apart > rise;
 }
 
-/* One look at every open part, which is divided, looked at once more, or settled. */
+/* Examines every open part once, and divides it, keeps it open or settles it. */
 static submod_status descend(submodi_partition *p, submod_work *w)
 {
     TRY(aim(p, w));

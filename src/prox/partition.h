@@ -8,19 +8,19 @@
 /* Some elements, consecutive in an order along which u falls. */
 typedef struct submodi_open_part {
     size_t begin, end;      /* ranks in the order */
-    bool by_median;         /* at the next look */
+    bool by_median;         /* use the median next time */
     submodi_flow_part flow; /* of a cut */
 } submodi_open_part;
 
 typedef struct submodi_partition submodi_partition;
 
-/* The oracle of F. S is all that comes before a part. */
+/* The oracle of F. S is the set of all elements before a part. */
 typedef struct submodi_partition_oracle {
     /* Marks in[e] = 1 in all open parts for e in the smallest minimiser of F(S + A) - F(S) - z(A),
      * else 0. */
     submod_status (*minimize)(submodi_partition *p, submod_work *work);
-    /* The first elements of a part now come before its others. If u falls from these to those,
-     * sets *divided, brings `gain` up to date and opens both. Called in order. */
+    /* Called in order, when the first elements of a part have moved before its others. If u falls
+     * between the two sides, sets *divided, updates `gain` and opens both sides. */
     submod_status (*divide)(submodi_partition *p, const submodi_open_part *part, size_t first,
                             bool *divided);
 } submodi_partition_oracle;
@@ -32,7 +32,7 @@ struct submodi_partition {
     const double *x;
     double lambda;
     double deadline;
-    bool means_only; /* never look with the median */
+    bool means_only; /* never use the median */
     submod_prox_info *info;
     double *u, *s;      /* the results */
     const double *gain; /* by element: F(S and the part) - F(S) when summed over a part */
@@ -51,7 +51,7 @@ struct submodi_partition {
 /* Allocates the arrays for n elements; the order is 0 .. n - 1, and nothing is open. */
 submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_work *work);
 
-/* Opens a part that came from one of this size; SIZE_MAX: from none. */
+/* Opens a part that was divided from a part of `size` elements; SIZE_MAX means from none. */
 void submodi_partition_open(submodi_partition *p, const submodi_open_part *part, size_t size);
 
 /* Returns whether u falls from the first elements of a part to its others, by `gain`. */

@@ -7,14 +7,14 @@
  * u on A is the prox of F restricted to A, u on the rest that of F contracted by A, and their bases
  * side by side are a base of F. So the run ends there, and each part gets a run of its own, which
  * starts from the greedy vectors of the first run restricted to the part. The restriction of a
- * vector is known if its order has all parts before this one first and then this one; else a chain
- * along the restricted order finds a vector.
+ * vector to a part is known if its order begins with all earlier parts followed by this part.
+ * Otherwise a chain along the restricted order computes it.
  *
- * The gap of the whole is the sum of the gaps of the parts. Half of what the tolerance allows goes
- * to the parts by the size of their own terms, half by their number of elements. A part of one
- * element needs no run: its base is the gain. When there are no more cycles, the parts that are
- * still open get the best point of what they start from; when there is no more time, the mean of
- * it, which costs nothing.
+ * The gap of the whole is the sum of the gaps of the parts. Half of the allowed gap is divided
+ * among the parts by the size of their terms, half by their number of elements. The base of a part
+ * with one element is its gain, without a run. At the limit on cycles, parts that are still open
+ * get the best point of their starting points; at the time limit, the mean of these, which costs
+ * nothing.
  *
  * Cost of a division with k points: O(k n), the minors of F, and O(k^2 n) when the parts start:
  * about as much as the k cycles that found the points. */
@@ -28,11 +28,11 @@
 typedef struct subproblem {
     submodi_part range;        /* its element i is sequence[range.begin + i] */
     double low, high;          /* lambda u lies between them */
-    double before;             /* F of all that comes before it, minus F(empty) */
+    double before;             /* F of all elements before it, minus F(empty) */
     submod_fn *fn;             /* NULL: a minor of F, to be made when it is needed */
-    submod_combination orders; /* where to start from; in the end, its base */
-    double *points;            /* their greedy vectors, */
-    uint8_t *known;            /* and whether they are there; that of the last order is */
+    submod_combination orders; /* starting points; in the end, its base */
+    double *points;            /* greedy vectors of orders */
+    uint8_t *known;            /* whether each of them is known; the last one always is */
 } subproblem;
 
 typedef struct solver {
@@ -41,7 +41,7 @@ typedef struct solver {
     submod_work *work;
     size_t n;
     double deadline;
-    double allowance;  /* per element: lambda times the gap that it may leave, in units of unit^2 */
+    double allowance;  /* per element: lambda times the allowed gap, in units of unit^2 */
     double unit;       /* sigma of the first run */
     int32_t *sequence; /* the elements, part by part */
     double *x, *u, *s; /* of the part that runs; room for n each */
@@ -50,7 +50,7 @@ typedef struct solver {
     submod_status outcome;
     subproblem *open; /* a stack */
     size_t open_count;
-    subproblem *done; /* those that have found a combination, if the caller wants one */
+    subproblem *done; /* parts with a combination, if the caller wants one */
     size_t done_count;
 } solver;
 
@@ -77,9 +77,9 @@ static void clear(subproblem *q)
 
 /* ---- boundaries ---- */
 
-/* Whether the jump behind the first k elements proves a boundary. size: of the terms of the slack,
- * which rounding is relative to. A slack below 0 shows that F is not submodular, and proves
- * nothing. */
+/* Returns whether the jump after the first k elements proves a boundary. size is the size of the
+ * slack's terms, to which rounding is relative. A slack below 0 shows that F is not submodular and
+ * proves nothing. */
 static bool proved(const submodi_projection *p, size_t k, double jump, double slack, double size)
 {
     const double *y = p->w.y;
@@ -87,7 +87,7 @@ static bool proved(const submodi_projection *p, size_t k, double jump, double sl
     return slack >= -rounding && jump > 2 * (fabs(slack) + rounding);
 }
 
-/* Most jumps are too small even without rounding: they take a dozen instructions each. */
+/* Tests first without rounding, which rejects most jumps in a dozen instructions each. */
 size_t submodi_find_boundaries(const submodi_projection *p, submodi_boundary *found)
 {
     const double *t = p->w.corral.t;
@@ -110,7 +110,7 @@ size_t submodi_find_boundaries(const submodi_projection *p, submodi_boundary *fo
 
 /* ---- division ---- */
 
-/* Where the elements of a run go. */
+/* The division of a run's elements among parts. */
 typedef struct layout {
     const submodi_projection *p;
     size_t nparts;
@@ -118,7 +118,7 @@ typedef struct layout {
     int32_t *part;       /* of each element */
     int32_t *place;      /* of each element in its part */
     subproblem **child;  /* of each part; NULL if it has one element only */
-    size_t *next;        /* of each part: how much of an order has been written */
+    size_t *next;        /* of each part: number of elements of an order written so far */
 } layout;
 
 static submod_status lay_out(layout *l, const submodi_projection *p, submod_work *work)
@@ -144,8 +144,8 @@ static submod_status lay_out(layout *l, const submodi_projection *p, submod_work
 }
 
 /* Puts the children on the stack, still without points and functions, and the elements of the
- * parent in the order of the run. An element alone in its part gets its base, which is its gain; u
- * of the others is the best so far. Returns the number of children. */
+ * parent in the order of the run. A part with one element gets its gain as its base; for the
+ * others, u is the best point so far. Returns the number of children. */
 static size_t add_children(solver *d, const layout *l, const subproblem *parent, int32_t *elements)
 {
     const submodi_projection *p = l->p;
@@ -269,7 +269,7 @@ static void set_allowance(solver *d, const submodi_projection *p)
     d->unit = p->w.sigma;
 }
 
-/* Replaces a part by those that its run comes apart into. */
+/* Replaces a part by the parts into which its run came apart. */
 static submod_status divide(solver *d, const subproblem *parent, const submodi_projection *p,
                             submod_work *work)
 {
@@ -282,13 +282,13 @@ static submod_status divide(solver *d, const subproblem *parent, const submodi_p
     memcpy(elements, d->sequence + parent->range.begin, p->w.corral.n * sizeof *elements);
     size_t count = add_children(d, &l, parent, elements);
     submod_status status = make_functions(d, &l, count, work);
-    d->open_count += count; /* also on failure, so that what they hold is freed */
+    d->open_count += count; /* also on failure, so that their memory is freed */
     return status ? status : make_points(&l);
 }
 
 /* ---- one part ---- */
 
-/* Keeps the result of a part, which is in d->u and d->s by elements of the part. */
+/* Stores the result of a part, which d->u and d->s hold by elements of the part. */
 static void keep(solver *d, subproblem *q)
 {
     double lambda = d->problem->lambda;
@@ -336,8 +336,8 @@ static submod_status start_run(const solver *d, const subproblem *q,
     return submodi_work_status(work);
 }
 
-/* One run on a part. Points of a larger problem can be nearly dependent here: a run that fails with
- * them starts again without. */
+/* One run on a part. Restricted to a part, points of the larger problem can be nearly dependent; if
+ * a run fails with them, it is repeated without them. */
 static submod_status run(solver *d, subproblem *q, const submodi_prox_problem *problem,
                          const submodi_start *from, submod_work *work)
 {
@@ -402,8 +402,8 @@ static submod_status solve_part(solver *d, subproblem *q)
     return status;
 }
 
-/* Out of time: the mean of the known points, by their weights, becomes the base of the part; if
- * they have none, the last point, which is known. u stays as it is. */
+/* Ends a part at the time limit: its base is the weighted mean of the known points or, if all
+ * weights are 0, the last point, which is known. u stays unchanged. */
 static void give_up(solver *d, subproblem *q)
 {
     size_t n = size_of(q);
@@ -549,7 +549,7 @@ static submod_status solve(solver *d)
     return status;
 }
 
-/* Greedy vectors are all that this method needs of F. */
+/* This method only needs greedy vectors of F. */
 bool submodi_can_any(const submod_fn *fn)
 {
     (void)fn;

@@ -1,6 +1,6 @@
-/* The proxes of counts functions around their methods: sorts foreground and background, each by
- * itself, has the measure's method find the levels of u, and writes u and s. Along the levels u
- * falls, so f(u) and f(u) - <s, u> are summed on the way, without another sort. */
+/* The common part of the proxes of counts functions: sorts foreground and background separately,
+ * calls the measure's method to find the levels of u, and writes u and s. u falls along the levels,
+ * so the same pass sums f(u) and f(u) - <s, u> without another sort. */
 #include "prox/points.h"
 
 #include "base/internal.h"
@@ -150,7 +150,7 @@ INLINE double argument_of_f(bool hinge, double u)
 INLINE double write_point(const writer *w, bool hinge, const submodi_point_list *list, size_t rank,
                           double u, double s)
 {
-    enum { AHEAD = 24 }; /* points whose place is fetched before it is their turn */
+    enum { AHEAD = 24 }; /* points to prefetch ahead */
     size_t soon = rank + AHEAD < list->count ? rank + AHEAD : rank;
     __builtin_prefetch(&w->pair[list->record[soon] & list->index_mask], 1);
     if (hinge) {
@@ -160,7 +160,7 @@ INLINE double write_point(const writer *w, bool hinge, const submodi_point_list 
     return s;
 }
 
-/* Writes points up to `end`, each with its own u, where F gains so much per pixel. */
+/* Writes points up to `end`, each with its own u and the same gain per pixel. */
 INLINE void write_alone(const writer *w, bool hinge, int label, size_t *rank, size_t end,
                         double gain, sums *sum)
 {
@@ -201,7 +201,7 @@ INLINE sums write_part(const writer *w, bool hinge, place from, place to)
 {
     const submodi_points *p = w->p;
     size_t *at = from.at;
-    sums sum = {0}; /* here, so that it stays in registers */
+    sums sum = {0}; /* a local copy stays in registers */
     for (const submodi_level *v = &p->level[from.level];; v++) {
         size_t between = v->begin[1] < to.at[1] ? v->begin[1] : to.at[1];
         if (at[1] < between) {
@@ -311,9 +311,9 @@ typedef struct bins {
     uint32_t *slot; /* of each element: 2 bin + label; later its point */
 } bins;
 
-/* Chooses as many bins as the accuracy needs, with room for rounding: of u, and of edges, which
- * move by less than 2^-20 of a bin. If the rounding of u takes more than half of the accuracy, bins
- * use half of it, and the error may exceed it. */
+/* Chooses as many bins as the accuracy needs, with a margin for the rounding of u and of bin edges,
+ * which is below 2^-20 of a bin. If the rounding of u exceeds half of the accuracy, bins still use
+ * half of it, and the error may exceed the accuracy. */
 static submod_status choose_bins(const submodi_points *p, const double *x, size_t n,
                                  double accuracy, bins *b)
 {
@@ -343,7 +343,8 @@ static submod_status choose_bins(const submodi_points *p, const double *x, size_
     }
     b->low = low;
     b->count = (size_t)wanted;
-    /* No wider than the range needs: a large accuracy must not move x far out of its range. */
+    /* Not wider than the range needs, so that a large accuracy does not move x far out of its
+     * range. */
     b->width = high > low ? (high - low) / wanted : DBL_MIN;
     return check_range(p, low, high);
 }

@@ -38,15 +38,15 @@ static inline double submodi_pixels_in(const submodi_point_list *list, size_t be
 /* Points [begin[k], end[k]) of both labels, 0 background and 1 foreground, with one u. A point with
  * value x has s = offset + lambda (x - ref), so u = ref - offset / lambda; ref is the value of the
  * first background point, of the first foreground point if there is none. A level of one point has
- * s = gain, whatever its offset. */
+ * s = gain and ignores offset. */
 typedef struct submodi_level {
     double offset;
     double gain; /* F after the level less F before it, per pixel */
     uint32_t begin[2], end[2];
 } submodi_level;
 
-/* Levels are in descending order of u. Of Jaccard, foreground points may stand between two levels:
- * each has its own u, and s = 1 / (P + b) after b background pixels. */
+/* Levels are in descending order of u. For Jaccard, foreground points may lie between two levels;
+ * each of them has its own u and, after b background pixels, s = 1 / (P + b). */
 typedef struct submodi_points {
     const submod_measure *measure; /* checked */
     double lambda;
@@ -73,8 +73,8 @@ static inline double submodi_level_ref(const submodi_points *p, const submodi_le
     return p->list[k].value[v->begin[k]];
 }
 
-/* Begins increments of F after so many points of both labels. SUBMOD_ECALLBACK: the measure failed.
- */
+/* Prepares the increments of F after the first at[k] points of each label k. SUBMOD_ECALLBACK: the
+ * measure failed. */
 submod_status submodi_increment_at(const submodi_points *p, const uint32_t at[2],
                                    submodi_increment *from);
 /* Computes offset and gain of the points of v as one level. */
@@ -89,7 +89,7 @@ submod_status submodi_counts_levels(submodi_points *p, submod_work *work);
 submod_status submodi_prox_of_counts(const submodi_counts *c, const submodi_prox_problem *p,
                                      double *u, double *s, submod_prox_info *info,
                                      submod_work *work);
-/* Returns about as many bytes as it takes from work for n elements. */
+/* Returns about the number of bytes that a prox of n elements takes from work. */
 size_t submodi_prox_counts_bytes(const submod_measure *measure, size_t n, int threads);
 
 #endif

@@ -11,8 +11,8 @@
 #include "prox/prox_cut.h"
 #include "prox/prox_internal.h"
 
-/* A gap below this is not asked of exact methods and of user code, relative to its terms; nor are
- * smaller differences between s and F, relative to the gains. */
+/* The smallest relative gap that is required of exact methods and user code, and the smallest
+ * difference between s and F, relative to the gains, that counts as a violation. */
 static const double ROUNDING = 1e-10;
 
 /* ---- methods ---- */
@@ -25,8 +25,8 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-/* In the order in which SUBMOD_PROX_AUTO tries them; it ends with MIN_NORM, which can do all. Those
- * after it are baselines. A method may hand the problem on to a better one, and says so in
+/* In the order in which SUBMOD_PROX_AUTO tries them, up to MIN_NORM, which can handle all
+ * functions. The methods after it are baselines. A method that calls a better one reports it in
  * info->method. */
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
@@ -46,8 +46,8 @@ static const method methods[] = {
      submodi_prox_algorithm2},
 };
 
-/* Returns the method asked for, or the first that can handle fn. NULL and an error message if there
- * is none. */
+/* Returns the requested method, or the first that can handle fn. If there is none, returns NULL and
+ * writes an error message. */
 static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 {
     const char *name = "auto";
@@ -82,7 +82,7 @@ typedef struct comparison {
     int32_t *order;
     double *gains; /* along the order */
     submodi_extension f;
-    double beyond; /* by how much s violates F along the order, relative to all gains */
+    double beyond; /* largest violation of s <= F along the order, relative to all gains */
 } comparison;
 
 /* Sorts the elements by falling v, those with equal v by falling s if `ties`, and computes the
@@ -117,9 +117,9 @@ static submod_status greedy(const submod_fn *fn, const double *v, const double *
  *
  *     f(v) - <s, v> = sum over k < n of slack_k (v_k - v_k+1) + slack_n v_n .
  *
- * Among elements of equal v nothing is added and subtracted again. If s is in B(F), every slack is
- * >= 0 and the last one is 0. v has a rounding error relative to gains / lambda, which matters
- * where v is near 0. */
+ * Elements of equal v contribute nothing, instead of terms that cancel. If s is in B(F), every
+ * slack is >= 0 and the last one is 0. v has a rounding error relative to gains / lambda, which
+ * matters where v is near 0. */
 static submod_status compare(const submod_fn *fn, const double *v, const double *s, double lambda,
                              bool ties, comparison *c, submod_work *w)
 {
@@ -213,8 +213,8 @@ submod_status submodi_prox_objectives(const submodi_prox_result *r, const submod
                : submodi_fail(SUBMOD_ENUMERIC, "u, s or the objective overflows");
 }
 
-/* The gap that rounding explains, or the tolerance: at least the default one, because exact methods
- * cannot do better when asked for 0. */
+/* Returns the allowed gap: rounding plus the tolerance, which is at least the default one because
+ * exact methods cannot do better for tolerance 0. */
 static double allowed_gap(const submodi_prox_problem *p, const submodi_extension *f, double terms)
 {
     return fmax(p->settings->tolerance, ROUNDING) * terms / 2 + 8 * DBL_EPSILON * f->size;
@@ -233,9 +233,9 @@ bool submodi_can_own_in_sum(const submod_fn *fn)
     return terms.count == 1 && !terms.terms->inner && terms.terms->fn->ops.prox;
 }
 
-/* Nothing proves what user code returns, so it is compared with F along the order of u: no prefix
- * may have more of s than of F, V must have as much, and the gap must be small. If it is not,
- * another method solves the problem; a call that was cancelled leaves a greedy vector. */
+/* Checks the result of user code against F along the order of u: s(A) <= F(A) for every prefix A,
+ * with equality for V, and a small gap. If a check fails, another method solves the problem; if the
+ * call was cancelled, s becomes a greedy vector. */
 static submod_status check_own(const submodi_prox_problem *p, double *u, double *s, bool cancelled,
                                bool *good, submod_work *w)
 {
@@ -302,10 +302,10 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, submod_pr
     return SUBMOD_OK;
 }
 
-/* Judges a result by its gap: a gap that is too large means that F is not submodular, or that the
- * method is not exact; one below 0 by more than rounding proves that s is no base. A gap of 0
- * proves nothing where the squares that it is made of are below the normal numbers, while x and s /
- * lambda are not. That matters to cyclic projections, which go on until the gap is small. */
+/* Returns the status that the gap implies. A gap that is too large means that F is not submodular
+ * or that the method is not exact; a gap below 0 by more than rounding proves that s is no base. A
+ * gap of 0 proves nothing if its squares underflow while x and s / lambda do not, which matters for
+ * cyclic projections, because they run until the gap is small. */
 static submod_status judge(const submodi_prox_problem *p, const submodi_prox_result *r,
                            const submod_prox_info *info, double terms)
 {
@@ -325,7 +325,7 @@ static submod_status judge(const submodi_prox_problem *p, const submodi_prox_res
     return good ? SUBMOD_OK : SUBMOD_INACCURATE;
 }
 
-/* Solves the problem, and completes what the method left undone. */
+/* Solves the problem and computes the results that the method did not. */
 static submod_status solve(const submodi_prox_problem *p, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {

@@ -2,10 +2,10 @@
  * section 7, has the proofs.
  *
  * The level sets are corners (a, b) of the lattice along one path from (0, 0) to (P, N). A part is
- * a piece of that path between two level sets that are known; at first all is one part. A greedy
+ * a piece of that path between two known level sets; at first the whole path is one part. A greedy
  * path guesses the way through a part, isotonic regression along it proposes levels, and checks
- * find which of them are. Parts that are still open are split at the lowest corner of F - s, s =
- * lambda (x - the mean level). If the larger side has more than 7/8, it is then split at half of
+ * confirm or reject them. Parts that are still open are split at the lowest corner of F - s, where
+ * s = lambda (x - mean level). If the larger side has more than 7/8, it is then split at half of
  * the known range of its levels, counted in floating-point numbers. So a point takes part in O(log
  * p + 64) steps, each O(p log p). */
 #include "base/internal.h"
@@ -21,7 +21,7 @@ enum step { PATH, REFINE, SPLIT, HALVE };
 
 typedef struct part {
     submodi_level v;  /* its points */
-    enum step step;   /* what is done with it next */
+    enum step step;   /* the next step */
     double low, high; /* of lambda u */
 } part;
 
@@ -32,7 +32,7 @@ typedef struct segment {
 } segment;
 
 typedef struct solver {
-    submodi_points *points; /* levels that are done stand at the rank where they begin */
+    submodi_points *points; /* finished levels are at the rank where they begin */
     uint8_t *label;         /* of the path through all parts, by rank */
     double *gain[2];        /* by point: per pixel, along the last path */
     double *sum[2];         /* prefix sums of s for a check */
@@ -70,8 +70,8 @@ static submodi_level cut_out(const solver *s, size_t begin, size_t end, size_t a
 
 /* ---- the greedy path ----
  *
- * Where a value costs little, the gains that choose the way are those at the place itself. With a
- * values callback they are those along the path before; a few paths are nearly as good. */
+ * If values are cheap, the path is chosen by the gains at each place. With a values callback it is
+ * chosen by the gains along the previous path; after a few paths the result is nearly as good. */
 
 static bool has_batch(const submodi_points *p)
 {
@@ -85,7 +85,7 @@ typedef struct place {
     double value; /* F there; custom measures only */
 } place;
 
-/* What the next point of a label would add to each of its pixels, and F after it. */
+/* The gain per pixel of a label's next point, and F after it. */
 typedef struct offer {
     double gain, value;
 } offer;
@@ -110,7 +110,7 @@ INLINE offer offer_of(const solver *s, submodi_form form, const place *w, int la
     return (offer){(value - w->value) / more, value};
 }
 
-/* Chooses the path through a part, always on to the label whose next point has the larger
+/* Chooses the path through a part: each step takes the label whose next point has the larger
  * lambda x - gain. */
 static submod_status choose_path(solver *s, const submodi_level *v)
 {
@@ -233,7 +233,7 @@ static void add_segment(solver *s, size_t begin, double low, double high)
     s->segment[s->segments++] = last;
 }
 
-/* Opens the segments of a part that are no level yet. */
+/* Opens the segments of a part that are not yet levels. */
 static void open_segments(solver *s, const part *p, enum step step)
 {
     bool batch = has_batch(s->points);
@@ -351,8 +351,8 @@ static double from_order(int64_t order)
     return x;
 }
 
-/* Cuts v at a corner into two sides, each as one level. *falls: whether the level falls there, as
- * it must: else rounding has made the corner, or F is not submodular. */
+/* Cuts v at a corner into two sides, each as one level. *falls becomes whether the level falls
+ * there; if not, the corner is due to rounding or F is not submodular. */
 static submod_status cut_at(const submodi_points *p, const submodi_level *v,
                             const submodi_lattice_point *corner, submodi_level side[2], bool *falls)
 {

@@ -6,8 +6,8 @@
  * z changes the excess only. When a part is divided into a minimiser A and the rest, the arcs from
  * A to the rest are full and nothing flows back: they are closed.
  *
- * Cost: the flows; 512^2 pixels take some 20 to 30 sweeps, of which the first few matter, and a few
- * for an x close by. */
+ * The flows dominate the cost. 512^2 pixels take 20 to 30 sweeps, of which only the first few are
+ * expensive, and only a few sweeps for an x near the last one. */
 #include "prox/prox_cut.h"
 
 #include <float.h>
@@ -17,13 +17,13 @@
 #include "base/internal.h"
 #include "base/sums.h"
 
-/* In a part more vertices give than take, or not. */
+/* Kinds of parts: more vertices have a positive than a negative excess, or not. */
 enum { GIVE = 1, TAKE = 2 };
 
 /* Levels whose difference is below this times the largest one count as equal. */
 static const double TIE = 1e-13;
 
-/* Flows can be aimed at several z before half of their limit has been used. */
+/* Lets a flow aim at several z before it has used half of its limit. */
 static const double ROOM = 8;
 
 static size_t size_of(const submodi_open_part *part)
@@ -33,8 +33,8 @@ static size_t size_of(const submodi_open_part *part)
 
 /* ---- the oracle of the partition ---- */
 
-/* Aims at z in an open part and solves its trees. Marks its vertices if they need a general flow:
- * whether more of them give than take, or not. */
+/* Aims at z in an open part and solves its trees. If it needs a general flow, marks its vertices
+ * with its kind. */
 static submod_status aim(submodi_cut_prox *c, submodi_open_part *part)
 {
     submodi_partition *p = &c->search;
@@ -55,8 +55,8 @@ static submod_status aim(submodi_cut_prox *c, submodi_open_part *part)
     return SUBMOD_OK;
 }
 
-/* Makes the flow maximal among the vertices that are marked so. Where many are open they are listed
- * ascending, since neighbours are close in memory. */
+/* Makes the flow maximal among the vertices marked `kind`. If many are open, lists them in
+ * ascending order, because neighbours are close in memory. */
 static submod_status make_maximal(submodi_cut_prox *c, uint8_t kind, bool many, submod_work *w)
 {
     const submodi_partition *p = &c->search;
@@ -79,7 +79,7 @@ static submod_status make_maximal(submodi_cut_prox *c, uint8_t kind, bool many, 
     return status == SUBMOD_ENOMEM ? submodi_out_of_memory() : status;
 }
 
-/* A flow that is cancelled leaves s as it was, a base. */
+/* If the flow is cancelled, s stays unchanged and is a base. */
 static submod_status minimize(submodi_partition *p, submod_work *w)
 {
     submodi_cut_prox *c = p->ctx;
@@ -130,7 +130,7 @@ static void separate(submodi_cut_prox *c, const submodi_open_part *part, submodi
     }
 }
 
-/* Opens the arcs among the vertices of a part again; they carry what they carried. */
+/* Opens the arcs among the vertices of a part again, with the flow that they had. */
 static void reopen(submodi_cut_prox *c, const submodi_open_part *part)
 {
     const int32_t *order = c->search.order;
@@ -211,10 +211,10 @@ static const submodi_partition_oracle by_flow = {.minimize = minimize, .divide =
 
 /* ---- joining parts ----
  *
- * For another x, the parts have other means. Where those violate the order along a full arc, the
- * two parts are joined, until no such arc is left: the means of joined parts follow from their sums
- * alone, without any flow. Then all parts are looked at again, with the flow that they have. If
- * what was divided once more is in order, too, u is exact; else another round follows. */
+ * For a new x the parts have new means. While the means violate the order along a full arc, its two
+ * parts are joined; the mean of joined parts follows from their sums, without any flow. Then all
+ * parts are divided again, starting from their present flow. If the new parts are in order, u is
+ * exact; otherwise another round follows. */
 
 /* Makes each part's index its id, and sums cross over the parts. */
 static void number_parts(submodi_cut_prox *c)
@@ -281,7 +281,7 @@ static void unite(submodi_cut_prox *c, int32_t a, int32_t b, int32_t pass)
 }
 
 /* Joins the group of v with those that it has a full arc to or from, against the order. In the
- * first pass u still decides, for most arcs, that there is nothing to join. */
+ * first pass u already rules out a join for most arcs. */
 static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
 {
     const double *u = c->search.u;
@@ -303,8 +303,8 @@ static bool join_at(submodi_cut_prox *c, int32_t v, double tie, int32_t pass)
     return joined;
 }
 
-/* Joins parts until the levels of groups fall along all full arcs. After the first pass, each goes
- * through the groups that grew since the one before began. Returns whether any parts are joined. */
+/* Joins parts until the levels of groups fall along all full arcs. Each later pass visits only the
+ * groups that grew since the previous pass began. Returns whether any parts are joined. */
 static bool join_violated(submodi_cut_prox *c, double tie)
 {
     const submodi_partition *p = &c->search;
@@ -374,7 +374,7 @@ static void open_groups(submodi_cut_prox *c, bool all)
         bool joined = size_of(group) > size_of(&p->settled[k]);
         if (joined) {
             reopen(c, group);
-            /* Where weights are larger than the limit of the flow, the next z drops it. */
+            /* If weights exceed the limit of the flow, the next z drops the flow. */
             group->flow.used = group->flow.scaling.limit >= c->cut->heaviest ? 0 : INFINITY;
         }
         if (joined || (all && size_of(group) > 1)) {
@@ -387,7 +387,7 @@ static void open_groups(submodi_cut_prox *c, bool all)
     p->settled_count = kept;
 }
 
-/* From the parts and the flow of the last call. */
+/* Solves again from the parts and the flow of the last call. */
 static submod_status solve_again(submodi_cut_prox *c, size_t rounds, submod_work *w)
 {
     submod_status status = SUBMOD_OK;
@@ -437,7 +437,7 @@ submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut
     return submodi_partition_start(&c->search, cut->n, w);
 }
 
-/* One part of all vertices, without flow. */
+/* Opens one part of all vertices, without flow. */
 static void open_first(submodi_cut_prox *c)
 {
     const size_t n = c->cut->n;
@@ -515,9 +515,8 @@ submod_status submodi_prox_cut(const submodi_prox_problem *p, double *u, double 
  *
  * g is a subgradient. So f(u) - <s, u> = sum of (g_v - s_v) (u_v - c) for any c, because g and s
  * both sum to 0. Where v has no neighbour at its own level, g_v - s_v is rounding. In a block of
- * equal u it is what flows inside, which adds up to 0: these sums are carried to twice the
- * precision. c is the middle of u, so that an offset of u does no harm. Cost: O(n + edges).
- */
+ * equal u it is what flows inside, which adds up to 0: these sums are compensated. c is the middle
+ * of u, so that an offset of u does no harm. Cost: O(n + edges). */
 void submodi_cut_extension(const submodi_cut *c, const double *u, const double *s, double lambda,
                            submodi_extension *f)
 {

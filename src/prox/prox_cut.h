@@ -26,19 +26,18 @@ typedef struct submodi_cut_prox {
 submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut, double lambda,
                                      bool kept, submod_prox_info *info, submod_work *work);
 
-/* Writes the prox at x. The first call solves it from nothing. Later ones, which get the same u and
- * s, start from the parts and the flow of the last one: `rounds` times at most, parts whose order
- * is violated are joined and divided again. So u may be inexact, but s is a base in any case, and
- * s = lambda (x - u) + its distance from being exact. Returns SUBMOD_TIMELIMIT and SUBMOD_CANCELLED
- * with a valid s. */
+/* Writes the prox at x. The first call starts without flow. Later calls, with the same u and s,
+ * start from the last parts and flow, and join and divide parts that violate the order in at most
+ * `rounds` rounds. u may then be inexact, but s is always a base, and differs from lambda (x - u)
+ * by the error. Returns SUBMOD_TIMELIMIT and SUBMOD_CANCELLED with a valid s. */
 submod_status submodi_cut_prox_solve(submodi_cut_prox *c, const double *x, size_t rounds,
                                      double deadline, double *u, double *s, submod_work *work);
 
-/* Replaces y on each part by its mean less `share` times that of F / lambda. share = 1: the prox of
- * F if the parts stay as they are. */
+/* Replaces y on each part by its mean less `share` times the mean of F / lambda. share = 1 gives
+ * the prox of F if its parts are the present ones. */
 void submodi_cut_prox_means(const submodi_cut_prox *c, double share, double *y);
 
-/* f(u) of a cut, and f(u) - <s, u>, without a sort: for any u and any base s. */
+/* Computes f(u) and f(u) - <s, u> of a cut, for any u and any base s, without a sort. */
 void submodi_cut_extension(const submodi_cut *cut, const double *u, const double *s, double lambda,
                            submodi_extension *f);
 

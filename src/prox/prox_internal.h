@@ -1,5 +1,5 @@
-/* What the proximal methods share: their problem, the table of methods, the objectives of a result,
- * isotonic regression and Algorithm 2. */
+/* Declarations that the proximal methods share: the problem, the methods, the objectives of a
+ * result, isotonic regression and Algorithm 2. */
 #ifndef SUBMODI_PROX_INTERNAL_H
 #define SUBMODI_PROX_INTERNAL_H
 
@@ -17,9 +17,8 @@ typedef struct submodi_extension {
     double size;   /* size of the terms of that sum: rounding is relative to it */
 } submodi_extension;
 
-/* What an iterative method shows to `enough`: the present base s and, if it has a greedy order at
- * hand, that order and the gains along it. Element i is sequence[begin + i] of the whole problem.
- */
+/* The argument of `enough`: an iterative method's present base s and, if it has one, a greedy order
+ * with its gains. Element i is sequence[begin + i] of the whole problem. */
 typedef struct submodi_view {
     size_t n;
     const double *s;
@@ -32,14 +31,14 @@ typedef struct submodi_view {
     double low, high; /* every entry of lambda u lies between them */
 } submodi_view;
 
-/* Checked: x finite, lambda > 0, settings in range. */
+/* A checked problem: x is finite, lambda > 0, and settings are in range. */
 typedef struct submodi_prox_problem {
     const submod_fn *fn;
     const double *x;
     double lambda;
     const submod_prox_settings *settings;
-    /* Receives the extension at the final u and s, those of the hinge if it is set, from a method
-     * that has it without a sort. NULL if it is not needed. */
+    /* Receives the extension at the final u and s (of the hinge if it is set) from methods that
+     * compute it without a sort. NULL if not needed. */
     submodi_extension *extension;
     /* Receives s as a combination from a method that has one; empty at first. NULL if it is not
      * needed. settings->combination is only read, since the call may still fail. */
@@ -64,13 +63,13 @@ submodi_prox_solve submodi_prox_closed_form, submodi_prox_cardinality, submodi_p
     submodi_prox_counts, submodi_prox_chain, submodi_prox_sum, submodi_prox_cut,
     submodi_prox_decompose, submodi_prox_min_norm, submodi_prox_algorithm2;
 
-/* Whether the parts of a sum make it easier than the whole; false also when memory runs out. */
+/* Returns whether a sum is easier to solve by its terms; false also when memory runs out. */
 submodi_prox_can submodi_sum_is_easier;
 
 /* The first method but SUM that can handle a function; sets info->method. */
 submodi_prox_solve submodi_prox_by_itself;
 
-/* Reports how far an iterative method has come. */
+/* Calls the progress callback. */
 static inline void submodi_tell_progress(const submod_prox_settings *settings, size_t iterations,
                                          double gap)
 {
@@ -81,7 +80,7 @@ static inline void submodi_tell_progress(const submod_prox_settings *settings, s
 
 /* ---- combinations under construction ---- */
 
-/* Checks what a user hands in: weights >= 0, not all 0, and orders that are permutations. */
+/* Checks a user's combination: weights >= 0, not all 0, and orders that are permutations. */
 submod_status submodi_combination_check(const submod_combination *c);
 /* Allocates *new, to be filled and then moved to where it belongs. */
 submod_status submodi_combination_alloc(size_t n, size_t count, submod_combination *new);

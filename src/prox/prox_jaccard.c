@@ -7,7 +7,7 @@
  *     k0 = #{x_i > alpha + t_j0},  k1 = #{x_i > alpha + t_j1}.
  *
  * alpha is the root of a rising piecewise linear function with breakpoints x_i - t_j0 and
- * x_i - t_j1. At most 2 roots per background pixel are searched for. */
+ * x_i - t_j1. At most 2 roots per background pixel are computed. */
 #include "base/internal.h"
 #include "base/sums.h"
 #include "prox/points.h"
@@ -115,7 +115,7 @@ typedef struct range {
     size_t begin, end;
 } range;
 
-/* Finds the foreground of a level by halving the breakpoints of the end of which more are left. */
+/* Finds the foreground of a level by bisection of the breakpoints of the end with more left. */
 static range halve(const solver *s, const block *b, size_t least)
 {
     const double t[2] = {b->t_begin, b->t_end};
@@ -142,8 +142,8 @@ static inline range foreground_at(const solver *s, const block *b, double u, siz
     return (range){begin, end > begin ? end : begin};
 }
 
-/* Finds the foreground of a level, starting from what it has so far, and returns its value. What
- * belongs to the level before is not considered: if needed, the two are pooled. */
+/* Finds the foreground of a level, starting from what it has so far, and returns its value. Ignores
+ * the foreground of the previous level; if needed, the two levels are pooled later. */
 static double find_root(const solver *s, submodi_level *level)
 {
     const block b = block_of(s, level);
@@ -192,7 +192,7 @@ static size_t push_singles(const solver *s, size_t first, double *before)
             u = bg[j] - left * per_U * t_end;
         }
         bool alone = (at == count || fg[at] <= u + t_end) && (at == 0 || fg[at - 1] > u + t_begin);
-        if (!alone || !(u < *before)) { /* so also where P = 0 makes u NaN */
+        if (!alone || !(u < *before)) { /* also true where P = 0 makes u NaN */
             break;
         }
         uint32_t k = (uint32_t)at;

@@ -3,11 +3,11 @@
  *
  *     min over A of F(A)  =  F(empty) + max over s in B(F) of  sum of min(s_i, 0).
  *
- * In this file F(empty) = 0; the true F(empty) is added at the end. gap = value of the best set -
- * sum of min(s_i, 0), for any base s; elements with |s_i| > gap are decided. All of this needs a
- * submodular F. If F calls user code, only the search of all subsets is a proof.
+ * In this file F(empty) = 0; the true F(empty) is added at the end. gap = value of the best
+ * set - sum of min(s_i, 0), for any base s; elements with |s_i| > gap are decided. All of this
+ * requires a submodular F. If F calls user code, only the search of all subsets proves anything.
  *
- * Each method leaves sets, a base or both; finish() adds what is missing and proves what it can.
+ * Each method computes sets, a base or both; finish() computes the rest and proves what it can.
  * Cost: that of the method, one or two chains, O(n). */
 #include <float.h>
 #include <math.h>
@@ -31,13 +31,13 @@ typedef struct search {
     uint8_t *best;               /* the best set seen */
     double *s;                   /* the base */
     double value;                /* F(A) - F(empty) of the best set seen */
-    double scale;                /* what rounding errors of F are relative to */
+    double scale;                /* size of F, to which rounding errors are relative */
     int32_t *order;
     double *gains, *key, *zero; /* scratch, and zeros; n each */
     submod_work *work;
     submod_sfm_info *info;
     submod_combination found; /* min-norm: s as a combination, if the caller wants it */
-    submod_status failed;     /* why a base could not be judged; ends the call */
+    submod_status failed;     /* why a base could not be evaluated; ends the call */
 } search;
 
 submod_sfm_settings submod_sfm_defaults(void)
@@ -83,8 +83,8 @@ static submod_status sort_by_base(search *f, const double *s)
     return submod_fn_chain(f->fn, f->order, f->n, f->gains, f->work);
 }
 
-/* The sets are the first and the last prefix of a whole order, from the smallest to the largest s,
- * that attain the value. If none does, only an earlier order attained it. */
+/* Sets both results to the first and the last prefix of a complete order, by rising s, that attain
+ * the value. If none does, an earlier order attained it, and both become the best set. */
 static void set_prefixes(search *f, const int32_t *order, const double *gains, double unit)
 {
     size_t shortest = f->n + 1;
@@ -104,7 +104,8 @@ static void set_prefixes(search *f, const int32_t *order, const double *gains, d
     }
 }
 
-/* Whether s and the gap prove, up to rounding, that every minimiser lies between these sets. */
+/* Returns whether s and the gap prove, up to rounding, that every minimiser lies between these
+ * sets. */
 static bool encloses(const search *f, const uint8_t *small, const uint8_t *large, const double *s,
                      double unit, double gap)
 {
@@ -146,10 +147,10 @@ static void keep_best(search *f, const submodi_view *v)
     }
 }
 
-/* Whether a view may end. A part where all u lie above 0 is in every minimiser, one where all lie
- * below in none: it only needs a base whose signs are clear enough to prove that. Any other has to
- * have a small gap for its share of the elements. A gap below 1 ends a minimisation of whole
- * numbers, if it proves the sets that the caller wants. */
+/* Returns whether a run may end. A part with all u > 0 is in every minimiser and a part with all
+ * u < 0 in none; such parts only need a base whose signs prove that. Other parts need a gap that is
+ * small for their share of the elements. If F is integer, a gap below 1 ends the run if it proves
+ * the sets that the caller wants. */
 static bool is_done(search *f, const submodi_view *v)
 {
     double size;
@@ -174,7 +175,7 @@ static bool is_done(search *f, const submodi_view *v)
     return whole || gap <= allowed_gap(f, size, share);
 }
 
-/* Ends a projection; its bases come with a greedy order or without. */
+/* Returns whether to end a projection. Its bases may come without a greedy order. */
 static bool has_enough(void *ctx, const submodi_view *view)
 {
     search *f = ctx;
@@ -231,8 +232,8 @@ static void add_effort(search *f, const submod_prox_info *prox)
     f->has_base = true;
 }
 
-/* The base is the projection of 0, by Fujishige-Wolfe or by the terms of a sum, until has_enough.
- * A single term is solved in one step, as well as it can be, and judged at the end only. */
+/* The base is the projection of 0, by Fujishige-Wolfe or by the terms of a sum, until has_enough. A
+ * single term is solved in one step, as exactly as possible, and checked only at the end. */
 static submod_status by_projection(search *f)
 {
     bool sum = f->info->method == SUBMOD_SFM_SUM;
@@ -266,7 +267,7 @@ static submod_status by_projection(search *f)
     return outcome < 0 || !f->failed ? outcome : f->failed;
 }
 
-/* Both sets, and the base if the function has one at hand. */
+/* Calls the minimize slot for both sets and, if the function has one, a base. */
 static submod_status by_minimizer(search *f)
 {
     submodi_ascending(f->order, f->n);
@@ -316,7 +317,7 @@ static submod_status by_all_subsets(search *f)
                : not_submodular("the union or intersection of two minimisers is not a minimiser");
 }
 
-/* For methods that left no base. */
+/* Computes a base after methods that left none. */
 static submod_status base_by_prox(search *f)
 {
     submod_prox_settings settings = prox_settings(f);
@@ -332,9 +333,9 @@ static submod_status base_by_prox(search *f)
 
 /* ---- finish: sets, value, dual, gap ---- */
 
-/* Decides what value, dual and gap prove. The gap, and what it is compared with, do not depend on
- * F(empty), however large that is. A gap far below 0 proves that s is no base: F is not submodular,
- * and s bounds nothing. */
+/* Decides what value, dual and gap prove. The gap and its tolerance do not depend on F(empty),
+ * however large it is. A gap far below 0 proves that s is no base: F is not submodular, and s
+ * bounds nothing. */
 static submod_status prove(search *f, double size, submod_status outcome)
 {
     submod_sfm_info *info = f->info;

@@ -42,7 +42,7 @@ typedef struct anderson {
     double *start;                      /* the first y */
 } anderson;
 
-/* Moves y to where to go on from; image = g(y). */
+/* Moves y to the next starting point; image = g(y). */
 static void anderson_step(anderson *a, const double *image, double *y)
 {
     const submodi_sums_loops *sums = submodi_sums();
@@ -82,8 +82,8 @@ static bool is_good(const submodi_blocks *c)
     return c->enough || c->gap <= c->allowed;
 }
 
-/* Sweeps over the other blocks with means over the parts of the cut in place of its prox. close:
- * how close to the fixed point to come. */
+/* Sweeps over the other blocks with means over the parts of the cut in place of its prox. close is
+ * the required distance from the fixed point. */
 static submod_status sweep_with_means(submodi_blocks *c, anderson *a, double close)
 {
     const double small = SMALL * fmax(c->allowed, 0) * 2 / c->p->lambda / c->unit / c->unit;
@@ -103,7 +103,7 @@ static submod_status sweep_with_means(submodi_blocks *c, anderson *a, double clo
         if (change <= close * since || change <= small || reason_to_stop(c) != SUBMOD_OK) {
             break;
         }
-        if (length > last_length * GROWTH) { /* too far: on from the last sweep, without memory */
+        if (length > last_length * GROWTH) { /* overshot: back to the last sweep, without memory */
             memcpy(y, a->image, a->n * sizeof *y);
             a->started = false;
             last_length = INFINITY;
@@ -123,9 +123,9 @@ static submod_status project_again(submodi_blocks *c, size_t first, size_t last)
     return submodi_blocks_project(c, first, last);
 }
 
-/* Each round: a flow, a plain sweep over the other blocks, and the gap; then sweeps with means, but
- * not after |r| grew in three rounds in a row. Returns SUBMOD_OK also when flows do not bring it to
- * an end. */
+/* Each round computes a flow, a plain sweep over the other blocks and the gap, then sweeps with
+ * means unless |r| grew in three rounds in a row. Also returns SUBMOD_OK when the flows do not
+ * converge. */
 static submod_status active_sets(submodi_blocks *c, submod_work *w)
 {
     double last_length = INFINITY, close = INNER;
@@ -163,7 +163,7 @@ static submod_status active_sets(submodi_blocks *c, submod_work *w)
 
 /* ---- cyclic projections ---- */
 
-/* A sweep from extrapolated steps, `last` being those before. *t is Nesterov's number. */
+/* Sweeps from extrapolated steps. `last` holds the steps before; *t is Nesterov's parameter. */
 static submod_status sweep(submodi_blocks *c, double *last, double *t, double *last_length)
 {
     double next = (1 + sqrt(1 + 4 * *t * *t)) / 2;
@@ -183,8 +183,8 @@ static submod_status sweep(submodi_blocks *c, double *last, double *t, double *l
     return SUBMOD_OK;
 }
 
-/* How many sweeps to wait with the next check of the gap: half as many as it takes to be small
- * enough if it goes on falling as it did in the last sweeps. */
+/* Returns the number of sweeps until the next check of the gap: half of those after which it is
+ * small enough if it keeps falling as in the last sweeps. */
 static size_t wait_for(const submodi_blocks *c, double gap_before, size_t sweeps)
 {
     double wait = isfinite(gap_before) ? LONGEST_WAIT / 2.0 : 1;
@@ -194,7 +194,7 @@ static size_t wait_for(const submodi_blocks *c, double gap_before, size_t sweeps
     return (size_t)fmin(fmax(wait, 1), LONGEST_WAIT);
 }
 
-/* Sweeps until the gap is small enough, a limit is hit or the gap falls no more. */
+/* Sweeps until the gap is small enough, a limit is hit or the gap stops falling. */
 static submod_status cyclic(submodi_blocks *c, submod_work *w)
 {
     double t = 0, last_length = INFINITY; /* two plain sweeps */
@@ -226,8 +226,8 @@ static submod_status cyclic(submodi_blocks *c, submod_work *w)
 
 /* ---- the methods ---- */
 
-/* Whether projections are likely to be faster than Wolfe's method for the whole sum, whose cost
- * grows with the third power of the size: only if terms without a fast prox are small. */
+/* Returns whether projections are likely to be faster than Wolfe's method for the whole sum, whose
+ * cost is cubic: only if all terms without a fast prox are small. */
 static bool is_worth_it(const submodi_folded *sum)
 {
     double n = (double)sum->n, cost = 0;
@@ -309,7 +309,7 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
     return status;
 }
 
-/* u = x - modular / lambda and s = modular: all there is to do where no summand is. */
+/* Solves a problem without summands: u = x - modular / lambda and s = modular. */
 static submod_status solve_modular(const submodi_prox_problem *p, const submodi_folded *sum,
                                    double *u, double *s)
 {

@@ -1,8 +1,8 @@
 /* The prox of a sum: its summands after folding, and projections on their base polytopes.
  *
- * A base s_j of summand j appears as its step s_j / lambda, by which it moves u: u is x less the
- * modular part / lambda and all steps, and the prox of the summand itself, for any y, is y - step.
- * Steps and u are kept in units of a power of two: their squares neither overflow nor vanish. */
+ * A base s_j of summand j is stored as its step s_j / lambda. u is x less the modular part / lambda
+ * and all steps; the prox of the summand alone at y is y - step. Steps and u are kept in units of a
+ * power of two: their squares neither overflow nor vanish. */
 #ifndef SUBMODI_PROX_SUM_H
 #define SUBMODI_PROX_SUM_H
 
@@ -13,9 +13,9 @@ typedef struct submodi_summand {
     submod_fn *fn;           /* a share of its own */
     double coefficient;      /* > 0 */
     const int32_t *elements; /* fn->n of them, borrowed from the sum; NULL means all */
-    bool fast;               /* fn has a fast prox, .. */
-    bool own;                /* .. which is its own: nothing proves that it is exact */
-    size_t at;               /* where its step begins in those of all summands */
+    bool fast;               /* fn has a fast prox */
+    bool own;                /* this prox is user code, which nothing proves exact */
+    size_t at;               /* index of its step in the steps of all summands */
     submod_combination warm; /* where Wolfe's method starts next time */
 } submodi_summand;
 
@@ -23,7 +23,7 @@ typedef struct submodi_summand {
  * cuts are one summand, the first. */
 typedef struct submodi_folded {
     size_t n;
-    double *modular; /* n numbers, maybe not finite: sums that overflow */
+    double *modular; /* n numbers; sums that overflowed are not finite */
     submodi_summand *summands;
     size_t count;
 } submodi_folded;

@@ -1,11 +1,11 @@
-/* Checks of set functions and of measures: is F normalised, submodular, monotone and symmetric, and
- * do its callbacks agree with eval?
+/* Checks of set functions and measures: whether F is normalised, submodular, monotone and
+ * symmetric, and whether its callbacks agree with eval.
  *
  * Both have the same local inequalities, F(x + d) - F(x) >= F(x + e + d) - F(x + e) and
- * F(x + d) >= F(x), where d and e are elements, or steps of the counts. Steps of one imply the
- * inequalities for all others (paper, Def. 1). They are tested everywhere, by 2^n or (P + 1)(N + 1)
- * evaluations, or at random places; a measure then with steps of any length, over which a violation
- * too small for rounding in one step adds up. The report has the largest violation. */
+ * F(x + d) >= F(x), where d and e are elements, or steps of the counts. If they hold for steps of
+ * one, they hold for all steps (paper, Def. 1). Exhaustive tests take 2^n or (P + 1)(N + 1)
+ * evaluations. Random tests of measures use steps of any length, because violations that rounding
+ * hides in one step add up over many. The report has the largest violation. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ submod_check_settings submod_check_defaults(void)
         .exhaustive_max = 16, .samples = 20000, .time_limit = 10, .tolerance = -1, .seed = 1};
 }
 
-/* Reads the settings given or the defaults, with the tolerance that -1 stands for. */
+/* Reads the given settings or the defaults, and replaces tolerance -1 by `tolerance`. */
 static submod_status read_settings(const submod_check_settings *given, double tolerance,
                                    submod_check_settings *s)
 {
@@ -94,7 +94,7 @@ static submod_status check(checker *c, submod_status (*test)(checker *c, submod_
     return status;
 }
 
-/* Whether two numbers violate a property beyond rounding, and more than any before. */
+/* Returns whether two numbers violate a property beyond rounding and more than all before. */
 static bool is_worse(const checker *c, const property *p, double left, double right)
 {
     double violation = p->equation ? fabs(left - right) : right - left;
@@ -223,7 +223,7 @@ static size_t random_size(checker *c, size_t largest)
     return submod_rng_below(&c->rng, (any || largest < small ? largest : small) + 1);
 }
 
-/* A = list[0 .. k-1], e and f the two entries after it, V \ A the entries from k on. */
+/* Tests one random set A = list[0 .. k-1] with e and f, the next two entries; V \ A is the rest. */
 static submod_status check_sample(checker *c)
 {
     size_t n = c->fn->n, k = random_size(c, n - 2);
@@ -275,8 +275,8 @@ static submod_status compare_chain(checker *c, size_t k, void *state, double *ch
     return SUBMOD_OK;
 }
 
-/* After list[0 .. k-1], tied elements in two orders: the same gains for each, whose sum is eval's.
- * gains: room for k + 2 tied numbers. */
+/* Calls tied after list[0 .. k-1] with the elements in two orders. Each element must get the same
+ * gain, and the gains must sum to eval's. gains: room for k + 2 tied numbers. */
 static submod_status compare_tied(checker *c, size_t k, size_t tied, void *state, double *gains)
 {
     double before, after, sum = 0;
@@ -304,8 +304,8 @@ static submod_status compare_tied(checker *c, size_t k, size_t tied, void *state
 
 enum { GROUND = 5 }; /* elements of the minors whose subsets are all tried */
 
-/* The minor of n elements after list[0 .. k-1], with random z: both minimisers reach the minimum
- * over all subsets, and the smallest lies in the largest. */
+/* Calls minimize for the minor of n elements after list[0 .. k-1] with random z. Both minimisers
+ * must reach the minimum over all subsets, and the largest must contain the smallest. */
 static submod_status compare_minimize(checker *c, size_t k, size_t n)
 {
     const submod_minor minor = {c->list, k, c->list + k, n};
@@ -350,8 +350,8 @@ static submod_status compare_minimize(checker *c, size_t k, size_t n)
     return SUBMOD_OK;
 }
 
-/* u = x - s / lambda, and s adds up to F on the sets {u >= t}, which makes it a base that is
- * optimal at u if F is submodular. */
+/* Tests that u = x - s / lambda and that s sums to F on all sets {u >= t}. If F is submodular, s is
+ * then a base that is optimal at u. */
 static submod_status compare_prox(checker *c, double *x, double *u, double *s)
 {
     size_t n = c->fn->n;
@@ -429,7 +429,7 @@ static submod_status test_function(checker *c, submod_work *w)
     keep_scale(c, c->report.empty_value);
     submod_status status = test_all_properties(c, w);
     c->report.normalised = fabs(c->report.empty_value) <= c->settings.tolerance * c->scale;
-    /* A callback may have passed it on. */
+    /* A callback may have returned it. */
     return status == SUBMOD_ECALLBACK && submodi_cancelled() ? SUBMOD_CANCELLED : status;
 }
 
@@ -451,7 +451,7 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
 
 /* ---- measures ---- */
 
-/* Computes count values of F. Returns false if one is not finite, which the report then has. */
+/* Computes count values of F. If one is not finite, reports it and returns false. */
 static bool evaluate(checker *c, size_t count, const double *a, const double *b, double *F)
 {
     submod_check_report *r = &c->report;
@@ -467,7 +467,7 @@ static bool evaluate(checker *c, size_t count, const double *a, const double *b,
     return good == count;
 }
 
-/* Counts, and two steps from there along one of both dimensions each. */
+/* Counts and two steps from there, each along one dimension. */
 typedef struct steps {
     uint64_t at[2], d[2], e[2];
 } steps;
@@ -598,7 +598,7 @@ static submod_status check_some_pairs(checker *c)
     return SUBMOD_OK;
 }
 
-/* Both ends come first: the scale is F(P, N), also where F is small. */
+/* Evaluates both ends first, so that the scale is at least F(P, N) even where F is small. */
 static submod_status test_measure(checker *c, submod_work *w)
 {
     const submod_check_settings *s = &c->settings;

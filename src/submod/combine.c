@@ -4,9 +4,8 @@
  *
  * where no f_i is a combination, phi_i maps the elements S_i of F to elements of f_i, and offset_i
  * is f_i(B_i) in a contraction, else 0. Base polytopes of a sum add up, and so do gains, also when
- * they are averaged over ties. A call costs what its terms cost: full terms, which have all
- * elements, see all of the call's, others only their own.
- */
+ * they are averaged over ties. A call costs what the calls of its terms cost. Full terms, which
+ * have all elements, receive all elements of the call, other terms only their own. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,8 @@
 #include "base/internal.h"
 #include "submod/fn_internal.h"
 
-/* Several combinations may share a list; each consists of its first terms. The longest one can be
- * extended in place, so that a sum that grows term by term copies O(1) terms on average. */
+/* Combinations may share a list; each consists of the list's first terms. The longest one can be
+ * extended in place, so a sum that grows term by term copies O(1) terms per step on average. */
 typedef struct term_list {
     atomic_size_t owners, used;
     size_t room;
@@ -35,14 +34,14 @@ typedef struct incidences {
     incidence at[];
 } incidences;
 
-/* What the terms have in common. */
+/* Properties of all terms together. */
 typedef struct summary {
     size_t partial;         /* terms that are not full */
-    size_t incidence_count; /* elements of those */
-    size_t longest;         /* most elements of a term, those of its base included */
+    size_t incidence_count; /* elements of partial terms */
+    size_t longest;         /* most elements of a term, including its base */
     size_t state_bytes;     /* of the states of all terms */
-    bool direct;            /* all elements, under their own numbers, from the empty set on */
-    bool tied;              /* all terms have it */
+    bool direct;            /* all terms are full, with the same numbering and an empty base */
+    bool tied;              /* all terms have the callback */
     bool cardinality, based, calls_user_code;
 } summary;
 
@@ -108,7 +107,8 @@ static void fill_incidences(const combination *c, incidences *lists)
     }
 }
 
-/* The incidences of c, made by the first thread that needs them; NULL if all terms are full. */
+/* Finds the incidences of c; the first thread that needs them makes them. NULL if all terms are
+ * full. */
 static submod_status find_incidences(const combination *c, const incidences **lists)
 {
     combination *owner = (combination *)c; /* the lists are a cache */
@@ -117,7 +117,7 @@ static submod_status find_incidences(const combination *c, const incidences **li
     if (known || !c->all.partial) {
         return SUBMOD_OK;
     }
-    /* no overflow: all that is counted lies in the memory of the terms */
+    /* no overflow, because the terms are in memory and larger */
     size_t count = c->all.incidence_count + c->count - c->all.partial;
     size_t bytes = sizeof(incidences) + count * sizeof(incidence);
     char *memory = submodi_alloc(bytes + (c->n + 2) * sizeof(size_t), 1);
@@ -135,19 +135,19 @@ static submod_status find_incidences(const combination *c, const incidences **li
     return SUBMOD_OK;
 }
 
-/* A call with its elements sorted by term, in the memory of a state or of its lists alone. */
+/* The elements of a call, sorted by term. Its memory is a state, or holds the lists alone. */
 typedef struct call {
     const combination *c;
     const int32_t *elements;
     size_t k, met_count;
     int32_t *numbers;           /* longest, unless all terms are direct */
-    uint32_t *met, *counts;     /* full terms, then others that have elements; how many, by term */
+    uint32_t *met, *counts;     /* full terms, then others with elements; element counts by term */
     int32_t *inner, *positions; /* of each incidence: by term, from list_at on */
     double *gains;              /* longest */
     char *states;               /* of all terms */
 } call;
 
-/* The bytes before the gains, and of the gains. */
+/* Return the bytes before the gains and the bytes of the gains. */
 static size_t list_bytes(const combination *c)
 {
     size_t numbers = c->all.direct ? 0 : c->all.longest;
@@ -181,7 +181,7 @@ static void sort_by_term(call *now, const incidences *lists)
     }
 }
 
-/* fresh: the memory is not that of a state, or a new one. */
+/* Sorts the elements of a call by term. fresh means that the memory is new, or no state. */
 static submod_status begin_call(const combination *c, void *memory, bool fresh,
                                 const int32_t *elements, size_t k, call *now)
 {
@@ -208,7 +208,7 @@ typedef struct selection {
     size_t count;
 } selection;
 
-/* Takes the elements of a term out of the call. The next term may use the same memory. */
+/* Returns the elements of a term and empties its list. They are valid until the next term's. */
 static selection take_elements(const call *now, size_t term)
 {
     const submodi_term *t = &now->c->terms[term];
@@ -318,7 +318,7 @@ static submod_status sum_gains(const call *now, gains_call *of_term, double *gai
     return SUBMOD_OK;
 }
 
-/* One element needs no sorting: its incidences give its terms. */
+/* Computes the gain of one element, which needs no sorting: its incidences list its terms. */
 static submod_status gain_of_one(const combination *c, void *state, int32_t e, gains_call *of_term,
                                  double *result)
 {
@@ -370,8 +370,8 @@ static int ascending(const void *a, const void *b)
     return (*p > *q) - (*p < *q);
 }
 
-/* Adds averages in the order of terms, so that the order of the elements does not show in the last
- * bits. */
+/* Adds averages in the order of the terms, so that not even the last bits depend on the order of
+ * the elements. */
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
@@ -385,7 +385,7 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
 
 /* ---- components of ties ---- */
 
-/* Joins what a term does not separate: its base comes first, as a level of its own, then its
+/* Joins the elements that a term does not separate. Its base comes first, as a level, then its
  * elements in the order of the ties. */
 static submod_status join_term(const selection *s, const submodi_ties *ties, int32_t *forest,
                                submod_work *w)
@@ -473,8 +473,9 @@ static int32_t mapped(const submodi_term *t, size_t j, element_map map)
     return map ? map[e] : e;
 }
 
-/* Makes the lists of a term among n elements, in one memory that begins with the base. All elements
- * of a function come in its order, all of the combination otherwise in theirs. */
+/* Makes the lists of a term among n elements, in one allocation that begins with the base. A term
+ * with all elements of its function is in the function's order, else a term with all elements of
+ * the combination is in the combination's. */
 static submod_status map_term(const submodi_term *from, element_map map, size_t n, submodi_term *to)
 {
     size_t nbase = from->nbase, count = 0;
@@ -547,7 +548,7 @@ static submod_status check_rest(const double *rest, size_t k)
                : submodi_fail(SUBMOD_ENUMERIC, "minimize of a combination: (z - w) / c overflows");
 }
 
-/* Minimises a term of a minor less rest, and writes the results over those of the modular part. */
+/* Minimises a term of a minor less rest, and overwrites the results of the modular part. */
 static submod_status minimize_term(const submodi_term *t, const double *rest, uint8_t *smallest,
                                    uint8_t *largest, double *s, submod_work *work)
 {
@@ -580,7 +581,7 @@ static submod_status minimize_term(const submodi_term *t, const double *rest, ui
     return SUBMOD_OK;
 }
 
-/* The minor of a single term that is direct needs no map. */
+/* A single direct term needs no map of its minor. */
 static submod_status minimize_in(const combination *c, const submod_minor *minor, const double *z,
                                  uint8_t *smallest, uint8_t *largest, double *s, submod_work *work)
 {
@@ -695,14 +696,15 @@ static term_list *new_list(size_t room, size_t used)
 typedef struct builder {
     combination *c;
     bool contracts;       /* F(base) is subtracted */
-    const int32_t *order; /* terms of a kind that makes its own minors make that of a part */
-    submodi_part part;    /* of this order; NULL means that they do not */
-    double *w;            /* the modular part, if it is not that of c->modular */
+    const int32_t *order; /* unless NULL, terms that have the slot `minors` use it for `part` */
+    submodi_part part;    /* of this order */
+    double *w;            /* the modular part unless c->modular has it */
     submod_work *work;    /* scratch */
 } builder;
 
-/* Begins a combination of n elements and more terms than those of `from`, which may be NULL. It
- * shares the list of `from` if it can, and has its terms then, else none. */
+/* Begins a combination of n elements and `more` terms beyond those of `from`, which may be NULL. If
+ * possible, it shares the list of `from` and starts with its terms; else it starts without
+ * terms. */
 static submod_status begin(builder *b, size_t n, const combination *from, size_t more, bool *shares)
 {
     size_t first = from ? from->count : 0;
@@ -725,7 +727,7 @@ static submod_status begin(builder *b, size_t n, const combination *from, size_t
     return c->list ? SUBMOD_OK : submodi_out_of_memory();
 }
 
-/* The callbacks that c has. */
+/* Returns the callbacks and properties of c. */
 static submod_fn describe(combination *c)
 {
     const summary *all = &c->all;
@@ -809,7 +811,7 @@ static submod_status add_modular(builder *b, double coefficient, const submod_fn
     return add_weights(b, coefficient, w, f->n, map);
 }
 
-/* Updates what the terms have in common. */
+/* Adds a term to the summary. */
 static submod_status note_term(summary *all, const submodi_term *t)
 {
     size_t length = t->nbase + t->count;
@@ -881,7 +883,7 @@ static submod_status add_term(builder *b, double coefficient, const submodi_term
     return status;
 }
 
-/* Adds coefficient * f, whose elements are mapped. */
+/* Adds coefficient * f, with its elements mapped. */
 static submod_status add_function(builder *b, double coefficient, const submod_fn *f,
                                   element_map map)
 {
@@ -896,7 +898,8 @@ static submod_status add_function(builder *b, double coefficient, const submod_f
     return inside.modular ? add_weights(b, coefficient, inside.modular, f->n, map) : SUBMOD_OK;
 }
 
-/* The combination that a sum may extend: the longest one among its terms that comes as it is. */
+/* Finds the combination that a sum may extend: the longest among its unmapped terms with
+ * coefficient 1. */
 static size_t extended_term(const submod_term *terms, size_t count)
 {
     size_t best = count;
@@ -1010,8 +1013,8 @@ submod_status submod_fn_combine(size_t n, const submod_term *terms, size_t count
 
 /* ---- restrictions and contractions ---- */
 
-/* A -> F(base + A), less F(base) in a contraction, for the subsets A of ground, whose element j is
- * j of the minor. */
+/* Creates A -> F(base + A), less F(base) in a contraction, for the subsets A of ground. Element j
+ * of the minor is ground[j]. */
 static submod_status new_minor(const submod_fn *f, const submod_minor *m, builder b, submod_fn **fn)
 {
     int32_t *map = submodi_alloc(f->n, sizeof *map);

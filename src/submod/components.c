@@ -1,14 +1,13 @@
-/* Components of ties: the sets that a function does not separate within the levels of a vector.
+/* Components of ties: sets of elements of one level that a function does not separate.
  *
  * Let C be a level, S all elements before it, and G(A) = F(S + A) - F(S) for A within C. A subset A
  * separates if G(A) + G(C \ A) = G(C). These subsets form a lattice with complements, whose atoms
- * are the components. For a sum of submodular functions the two sides differ by the sum of the
- * terms' differences, none of which is negative. So the components of a sum are those of the union
- * of its terms' components, and joining them all in one forest finds them.
+ * are the components. For a sum of submodular functions, the two sides differ by the sum of the
+ * terms' differences, which are all >= 0. So A separates in the sum if and only if it separates in
+ * every term, and joining the components of all terms in one forest gives those of the sum.
  *
- * Without a `join` of its own, a function separates a level completely if G is modular, which its
- * gains show, and else not at all.
- */
+ * A function without its own `join` is treated as separating a level completely if its gains show
+ * that G is modular, and else not at all. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -174,7 +174,7 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     return SUBMOD_OK;
 }
 
-/* Without weights. Adds increments: differences of g would cancel. */
+/* For functions without weights. Sums increments, because differences of g would cancel. */
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
@@ -251,8 +251,7 @@ static submod_status check_parameter(const submod_concave *g)
                               g->parameter);
 }
 
-/* Requires that the slopes do not ascend, up to the rounding of numbers as large as the largest of
- * g. */
+/* Requires that slopes do not ascend, up to the rounding of the largest |g|. */
 static submod_status check_points(const submod_concave *g)
 {
     TRY(submodi_check_given("g", g->g));
@@ -335,7 +334,7 @@ static void copy_points(submod_concave *g, double *to)
     g->g = to + g->count;
 }
 
-/* No t is infinite if twice the sum is not. */
+/* Copies the weights. If twice their sum is finite, so is every t. */
 static submod_status copy_weights(concave *c, const double *weight)
 {
     memcpy(c->numbers, weight, c->n * sizeof *weight);
@@ -364,7 +363,8 @@ static submod_status fill_table(concave *c)
     return SUBMOD_OK;
 }
 
-/* Copies everything but the custom destroy: until the function is made, ctx is the caller's. */
+/* Copies everything but the custom destroy, because the caller owns ctx until the function
+ * exists. */
 static submod_status copy(size_t n, const double *weight, const submod_concave *g, concave **made)
 {
     size_t points = g->kind == SUBMOD_CONCAVE_POINTS ? g->count : 0;

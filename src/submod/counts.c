@@ -3,7 +3,7 @@
  *
  * Increments of built-in measures have closed forms (measure_internal.h); increments of custom ones
  * are differences. eval, chain and tied O(k), gain O(1), minimize O(k log k), all times the cost of
- * the measure. State: the counts, and F there. Weights are so rounded that their sums are exact. */
+ * the measure. State: the counts, and F there. Weights are rounded so that their sums are exact. */
 #include <math.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ static submod_status algorithm_1(const submodi_counts *c, counted *state, const 
  *     foreground   1 / union
  *     background   intersection / (union (union + 1))
  *
- * There are no branches on the labels: in sorted order they are as good as random. */
+ * It does not branch on the labels, which are unpredictable in sorted order. */
 static counted chain_jaccard(const submodi_counts *c, counted at, const int32_t *elements, size_t k,
                              double *gains)
 {
@@ -126,7 +126,7 @@ static counted chain_jaccard(const submodi_counts *c, counted at, const int32_t 
     return (counted){.a = (double)(P - I), .b = (double)(U - P)};
 }
 
-/* One part per thread. All parts are counted, then each is chained from the counts before it. */
+/* Chains one part per thread: counts all parts, then chains each from the counts before it. */
 static counted chain_jaccard_parallel(const submodi_counts *c, counted at, const int32_t *elements,
                                       size_t k, double *gains, int threads)
 {
@@ -162,7 +162,7 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     if (c->measure.type != SUBMOD_MEASURE_JACCARD || c->weight) {
         return algorithm_1(c, at, elements, k, gains);
     }
-    if (k && c->P + at->b == 0) { /* no foreground at all: only the first pixel counts */
+    if (k && c->P + at->b == 0) { /* no foreground: only the first pixel has a gain */
         TRY(algorithm_1(c, at, elements++, 1, gains++));
         k--;
     }
@@ -198,7 +198,7 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return SUBMOD_OK;
 }
 
-/* The foreground first, each label averaged. With weights every unit of weight gets the same. */
+/* Takes the foreground first and averages within each label, with weights per unit of weight. */
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
@@ -217,8 +217,8 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
 
 /* ---- minimize ----
  *
- * The minimisers of F(base + A) - z(A) are prefixes of both labels (monge.h), which the Monge
- * search finds; for Jaccard without weights, one sweep does. */
+ * The minimisers of F(base + A) - z(A) are prefixes of both labels (monge.h). The Monge search
+ * finds them; Jaccard without weights needs only one sweep. */
 
 /* Moves *rank to the next element of a label; returns its index, or -1 after the last one. */
 static int32_t next_of(const submodi_prefix_search *p, bool label, size_t *rank)
@@ -238,7 +238,7 @@ static void sweep_jaccard(const submodi_prefix_search *p, double P, int largest,
 {
     size_t rank[2] = {0, 0};
     double a = p->base[1], b = p->base[0], fg_sum = 0, bg_sum = 0, bg_size = 0, minimum = INFINITY;
-    double side = largest ? 1 : -1; /* ties, up to rounding, go to the larger or smaller set */
+    double side = largest ? 1 : -1; /* on ties up to rounding chooses the larger or smaller set */
     for (int32_t i = 0; i >= 0; b++, rank[0]++) {
         double threshold = (1 - side * SUBMODI_ROUNDING) / (P + b);
         for (; (i = next_of(p, true, &rank[1])) >= 0 && p->z[i] >= threshold; rank[1]++) {
@@ -355,7 +355,7 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
  * vanish iff their sum over the level does, a difference of four values; and then those in aa do
  * not depend on b, nor those in bb on a. */
 
-/* Which elements interact: in the background, in the foreground, across both labels. */
+/* Pairs of elements that may interact: in the background, in the foreground, across labels. */
 enum { BACKGROUND, FOREGROUND, ACROSS, INTERACTIONS };
 
 static void interactions_of_tversky(const submodi_counts *c, counted at, counted more,
@@ -368,7 +368,8 @@ static void interactions_of_tversky(const submodi_counts *c, counted at, counted
     found[ACROSS] = found[BACKGROUND] && more.a > 0 && more.b > 0;
 }
 
-/* Compares F half way to more counts of one label with the mean of its values at both ends. */
+/* Compares F half way from `at` to `more` further counts of one label with the interpolation of F
+ * between both ends. */
 static submod_status interacts(const submodi_counts *c, counted at, counted more, double noise,
                                bool *yes)
 {
@@ -507,9 +508,9 @@ static submod_status weight_sum(const double *weight, size_t n, double *sum)
                               : submodi_fail(SUBMOD_ENUMERIC, "the sum of the weights overflows");
 }
 
-/* Copies weights as whole multiples of a unit so large that sums of n of them, and their parts in
- * any order, are exact. Only ratios of weights matter to a built-in measure: with a sum near 1, by
- * a power of two, no square of a sum leaves the range of a double. */
+/* Copies weights rounded to multiples of a unit, chosen so that sums of up to n of them are exact
+ * in any order. Built-in measures depend only on ratios of weights; scaling by a power of two to a
+ * sum near 1 keeps squares of sums in the range of a double. */
 static void copy_weights(double *to, const double *weight, size_t n, double sum, bool custom)
 {
     double largest = 0;

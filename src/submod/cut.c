@@ -45,7 +45,7 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     return SUBMOD_OK;
 }
 
-/* By the definition, not as a sum of gains: nothing cancels. */
+/* Computes F by its definition, not as a sum of gains, so that nothing cancels. */
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     const submodi_cut *c = ctx;
@@ -71,7 +71,7 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return SUBMOD_OK;
 }
 
-/* Within a level the cut is that of the edges inside, plus a modular function. */
+/* Within a level, F is the cut of the edges inside plus a modular function. */
 static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
                           submod_work *work)
 {
@@ -90,13 +90,12 @@ static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *fo
 
 /* ---- minimisers of F(base + A) - F(base) - z(A) ----
  *
- * This is the cut among the vertices of the ground set less (z - cross)(A): arcs to vertices
- * outside are closed ones that leave, arcs to the base closed ones that enter (flow.h). Under a
- * maximal flow with the excess z - cross, A must hold all vertices that a positive excess can still
- * reach; the smallest A holds no more. The largest A leaves out those from which a negative excess
- * can be reached. Minus the excess that remains is a base of the minor less z. Cost: O(n + edges at
- * the ground set) and the flow.
- */
+ * This is the cut within the ground set less (z - cross)(A). Arcs between the ground set and other
+ * vertices are closed (flow.h): they leave if the vertex is outside and enter if it is in the base.
+ * Under a maximal flow with the excess z - cross, A must hold all vertices that a positive excess
+ * can still reach; the smallest A holds no more. The largest A leaves out only vertices from which
+ * a negative excess can be reached. Minus the excess that remains is a base of the minor less z.
+ * Cost: O(n + edges at the ground set) and the flow. */
 
 typedef struct network {
     submodi_cut_flow flow;
@@ -249,7 +248,7 @@ static size_t degree(const submodi_cut *c, size_t v)
     return c->start[v + 1] - c->start[v];
 }
 
-/* Appends the path that starts at v, from `end` on. Returns its end. */
+/* Writes the path that starts at v from position `end` on. Returns its end. */
 static size_t append_path(const submodi_cut *c, size_t end, int32_t v, submodi_paths *p)
 {
     int32_t from = -1;
@@ -388,7 +387,8 @@ static double heaviest_vertex(const submodi_cut *c)
     return heaviest;
 }
 
-/* Makes the function of a graph that is complete. Takes it over, even when it fails. */
+/* Makes the function of a graph that has all its edges. Takes ownership of the graph, even on
+ * failure. */
 static submod_status finish(submodi_cut *c, submod_fn **fn)
 {
     submod_status status = find_paths(c);
@@ -475,8 +475,8 @@ static void add_cut(submodi_cut *to, adding pass, const submod_term *cut)
     }
 }
 
-/* Joins parallel edges. Of those between two vertices, the first is the first in both lists. mark:
- * n zeros; moved: scratch by entry. Returns the largest weight. */
+/* Joins parallel edges. The first edge between two vertices is the first in both lists. mark: n
+ * zeros; moved: scratch by entry. Returns the largest weight. */
 static double join_parallel(submodi_cut *c, size_t *mark, uint32_t *moved)
 {
     submodi_neighbour *list = c->neighbours;

@@ -9,12 +9,11 @@
  *     256^2 pixels, 8 neighbours, g = 8      191             126             166
  *     512^2, from one side to the other     4190              84             366
  *     Watts-Strogatz, n = 50,000              74              86              70
- * With 6 visits the third column is 53, 349, 39, 234 (256^2), 191: less where everything goes far,
- * more under strong smoothing. Proxes of cuts, with warm flows, take up to twice as long with 16.
+ * With 6 visits the third column is 53, 349, 39, 234 (256^2), 191: faster where all flow goes far,
+ * slower under strong smoothing. Proxes of cuts, with warm flows, are up to twice as fast with 6.
  *
- * We wrote our own because no library in Debian fits: igraph is GPL, with capacities in double and
- * a graph object to build for every call; LEMON, Boost and OGDF are C++.
- */
+ * No library in Debian fits: igraph is GPL, has double capacities and needs a new graph object for
+ * every call; LEMON, Boost and OGDF are C++. */
 #include "submod/flow.h"
 
 #include "base/internal.h"
@@ -120,14 +119,14 @@ void submodi_reach(submodi_network *net, const int32_t *nodes, size_t count, boo
 
 enum { FLOW_BITS = 60 };
 
-/* A part gets a new scaling when its numbers have become this much smaller. */
+/* A part gets a new scaling when its numbers have shrunk by this factor. */
 static const double COARSE = 256;
 
-/* What the vertices of a part want of the flow. */
+/* Statistics of the excesses that a part's vertices need. */
 typedef struct demand {
     double largest, sum; /* of |z - cross|; the sum may overflow */
     int32_t vertex;      /* with the largest */
-    double missing;      /* what the present flow leaves of the sum */
+    double missing;      /* part of the sum that the present flow does not carry */
 } demand;
 
 static demand find_demand(const submodi_cut_flow *f, const submodi_flow_part *part,
@@ -254,7 +253,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
     part->scaling = scaling;
 }
 
-/* A flow that came near its limit, where weights are larger than that, is dropped. */
+/* Drops a flow that came near its limit if some weights exceed the limit. */
 submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
                                const int32_t *vertices, size_t count, const double *z)
 {
@@ -281,8 +280,7 @@ submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
     return SUBMOD_OK;
 }
 
-/* Moves this much of the flow from v to the head of its arc a, and this weight, between the parts'
- * own flow and `cross`. */
+/* Moves a flow and a weight of arc a from v to head between the parts' own flow and `cross`. */
 static void move(submodi_cut_flow *f, int32_t v, int32_t head, int64_t flow, double weight)
 {
     f->want[v] += flow;

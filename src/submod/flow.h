@@ -34,7 +34,7 @@ static inline submodi_arc *submodi_arc_of(const submodi_network *net, size_t a, 
     return reverse ? &net->arcs[arc->opposite] : arc;
 }
 
-/* Makes the present flow maximal among some nodes, which no residual arc leaves or enters. The only
+/* Makes the present flow maximal among some nodes that no residual arc enters or leaves. The only
  * failures are SUBMOD_ENOMEM, and SUBMOD_ECANCELLED without an error message; the flow then still
  * respects the capacities.
  *
@@ -44,7 +44,8 @@ static inline submodi_arc *submodi_arc_of(const submodi_network *net, size_t a, 
 submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_t count,
                                uint64_t visits, submod_work *work);
 
-/* Visits from no flow, and from a flow that was maximal for other excesses, whose rest goes far. */
+/* IBFS visits per arc from no flow, and from a flow that was maximal for other excesses, where the
+ * remaining flow goes far. */
 enum { SUBMODI_VISITS_COLD = 16, SUBMODI_VISITS_WARM = 6 };
 
 /* The two methods. IBFS stops after a given effort; *maximal says whether it finished. */
@@ -108,28 +109,28 @@ typedef struct submodi_cut_flow {
     double room;         /* the limit of weights, as a multiple of the sum of |z - cross| */
     submodi_network net; /* of all vertices, in the scalings of their parts */
     uint32_t *part;      /* vertex -> id of its part */
-    int64_t *want;       /* vertex -> its excess plus what flows out of it, within its part */
+    int64_t *want;       /* vertex -> its excess plus its outflow within its part */
     double *cross;       /* vertex -> weights to later parts, less weights from earlier ones */
     uint32_t *degree;    /* vertex -> its arcs within its part */
     uint8_t *closed;     /* arc -> whether it lies between parts, and in which direction */
 } submodi_cut_flow;
 
-/* What a part needs to keep. Starts as an id that no other part has, and zeros. */
+/* The data of a part. Initialise it with an unused id and zeros. */
 typedef struct submodi_flow_part {
     uint32_t id;
     submodi_scaling scaling;
-    double used; /* bounds what has flowed through any arc since the scaling was chosen */
+    double used; /* bounds the flow through any arc since the scaling was chosen */
 } submodi_flow_part;
 
-/* Takes the memory; `part` and `cross` are the caller's to fill, and `closed` to add before an arc
- * is closed. room: 1 for a single z; with more,
- * the flow can be aimed at several z before it comes near the limit. */
+/* Allocates the memory. The caller fills `part` and `cross`, and adds `closed` before it closes an
+ * arc. room is 1 for a single z; larger values let the flow aim at several z before it comes near
+ * the limit. */
 submod_status submodi_flow_start(submodi_cut_flow *f, const submodi_cut *cut, double room,
                                  submod_work *work);
 
-/* Makes the excess of each of a part's count vertices z - cross less what flows out of it. Chooses
- * a new scaling if these numbers no longer fit into the present one, or have become too small for
- * it. Returns SUBMOD_ENUMERIC if z or the weights are too large. */
+/* Sets the excess of each vertex of a part to z - cross less its outflow. Chooses a new scaling if
+ * these numbers no longer fit into the present one or have become too small for it. Returns
+ * SUBMOD_ENUMERIC if z or the weights are too large. */
 submod_status submodi_flow_aim(submodi_cut_flow *f, submodi_flow_part *part,
                                const int32_t *vertices, size_t count, const double *z);
 
@@ -142,7 +143,7 @@ void submodi_flow_rescale(submodi_cut_flow *f, submodi_flow_part *part, const in
 void submodi_flow_close(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a);
 void submodi_flow_reopen(submodi_cut_flow *f, const submodi_scaling *scaling, int32_t v, size_t a);
 
-/* Returns what flows out of the vertex, to other parts and within its own. */
+/* Returns the flow out of the vertex, to other parts and within its own. */
 static inline double submodi_flow_base(const submodi_cut_flow *f, const submodi_flow_part *part,
                                        int32_t v)
 {

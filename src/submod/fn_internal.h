@@ -8,26 +8,27 @@
 #include <submod/function.h>
 
 /* Elements order[begin] .. order[end - 1] of an order of all elements. The function on a part is
- * A -> F(base + A) - F(base), base all that comes before the part; its element i is
+ * A -> F(base + A) - F(base), where base is all elements before the part; its element i is
  * order[begin + i]. Several parts are disjoint and ascend. */
 typedef struct submodi_part {
     size_t begin, end;
 } submodi_part;
 
-/* Finds the smallest minimiser of F on each part less z. minimize would take one call per part and
- * look at all of base each time. z and in are indexed by rank; rank[order[i]] = i. */
+/* Finds the smallest minimiser of F on each part less z. minimize would need one call per part and
+ * process all of base each time. z and in are indexed by rank; rank[order[i]] = i. */
 typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *order,
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
-/* Makes the functions on the parts. fns come as NULL; the caller frees those made on failure. */
+/* Makes the functions on the parts. fns is all NULL on entry; on failure the caller frees the
+ * functions made so far. */
 typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
                                           const submodi_part *parts, size_t nparts,
                                           submod_fn **fns);
 
-/* The levels of some vector: elements with equal entries. Level k, order[start[k]] ..
- * order[start[k + 1] - 1], has larger entries than level k + 1. Elements that are not in order come
- * after all others and have level -1. */
+/* The levels of a vector, which are sets of elements with equal entries. Level k,
+ * order[start[k]] .. order[start[k + 1] - 1], has larger entries than level k + 1. Elements that
+ * are not in order come after all others and have level -1. */
 typedef struct submodi_ties {
     const int32_t *order;
     const size_t *start; /* count + 1 */
@@ -36,13 +37,13 @@ typedef struct submodi_ties {
 } submodi_ties;
 
 /* Joins the elements of each level that F does not separate: those in the same connected component
- * of A -> F(S + A) - F(S), A within the level, S all that comes before it. */
+ * of A -> F(S + A) - F(S), where A is within the level and S is all elements before it. */
 typedef submod_status submodi_join(const void *ctx, const submodi_ties *ties, int32_t *forest,
                                    submod_work *work);
 
-/* What a function is. */
+/* The kind of a function. */
 typedef enum submodi_fn_kind {
-    SUBMODI_CUSTOM, /* a table of callbacks, no more */
+    SUBMODI_CUSTOM, /* only a table of callbacks */
     SUBMODI_COUNTS,
     SUBMODI_MODULAR,
     SUBMODI_CONCAVE,
@@ -64,8 +65,8 @@ typedef struct submodi_term {
     size_t state_at, list_at; /* for combine.c: where its state and its elements begin */
 } submodi_term;
 
-/* F = the terms + a modular part (NULL means 0) + a constant, borrowed from F. A function that is
- * no combination is its own single term; only then can a term be modular. */
+/* F = the terms + a modular part (NULL means 0) + a constant, borrowed from F. Other functions than
+ * combinations are their own single term; only then can a term be modular. */
 typedef struct submodi_terms {
     size_t n, count;
     const submodi_term *terms;
@@ -78,7 +79,7 @@ submodi_terms submodi_fn_terms(const submod_fn *fn);
 struct submod_fn {
     submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
     submodi_fn_kind kind;
-    bool modular;     /* gains depend on the element alone: no order, no sort needed */
+    bool modular;     /* gains depend on the element alone, so no sort is needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     bool based;       /* reset adds elements: a copy of the state is cheaper */
     /* F calls user code. The code runs in the caller's thread only, and nothing proves that F is
@@ -87,7 +88,7 @@ struct submod_fn {
 
     /* Routes of built-in functions only; NULL if there is none. */
     submodi_minimize_parts *minimize_parts; /* else minimize part by part */
-    submodi_make_minors *minors; /* of the same kind, for the cost of their own elements; else
+    submodi_make_minors *minors; /* of the same kind, at the cost of their own elements; else
                                     submodi_fn_minor, whose chains begin with all of base */
     submodi_join *join;          /* else levels are whole, unless F is modular there */
 
@@ -125,21 +126,21 @@ bool submodi_is_hamming(const submod_fn *fn);
  * the absolute values: ties in exact arithmetic should stay ties. */
 #define SUBMODI_ROUNDING 1e-15
 
-/* Makes a handle for a function; of *like, owners and itself are not read. Takes over ctx, of a
- * built-in function even when it fails. */
+/* Makes a handle for a function; of *like, owners and itself are not read. Takes ownership of ctx,
+ * for built-in functions even on failure. */
 submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn);
 
-/* Checks that n is in range, and that there is a place for the result. */
+/* Checks that n is in range and that fn is not NULL. */
 submod_status submodi_check_size(size_t n, submod_fn **fn);
 
-/* Checks that the elements are in 0 .. n-1, each at most once. The second one also marks them in
- * seen, a bit each, and refuses those that were marked. */
+/* Checks that the elements are in 0 .. n-1, each at most once. The second one also marks them as
+ * bits in seen, and rejects those already marked. */
 submod_status submodi_check_elements(const char *name, const int32_t *set, size_t k, size_t n);
 submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
                                     uint32_t *seen);
 
-/* Checks a concave function. Kinds for whole numbers need that the weights, by their argument's
- * name, are NULL. */
+/* Checks a concave function. Kinds for whole numbers require that the weights, the argument `name`,
+ * are NULL. */
 submod_status submodi_check_concave(const submod_concave *g, const char *name,
                                     const double *weight);
 
@@ -151,7 +152,8 @@ static inline void submodi_ascending(int32_t *list, size_t n)
     }
 }
 
-/* The minimisers of the sum of -z over sets of k elements, and its base -z; each may be NULL. */
+/* Writes the minimisers of A -> -z(A) over sets of k elements, and its base -z; each may be
+ * NULL. */
 static inline void submodi_minimize_modular(const double *z, size_t k, uint8_t *smallest,
                                             uint8_t *largest, double *s)
 {
@@ -182,13 +184,13 @@ submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t 
                                 double *gains);
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains);
-/* The flags are 0 or 1. base: all NaN if the callback has none. */
+/* Calls minimize. The flags are 0 or 1; base is all NaN if the callback has none. */
 submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor, const double *z,
                                   uint8_t *smallest, uint8_t *largest, double *base);
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in);
-/* Also statuses > 0, with usable u and s. */
+/* Calls prox, which may also return statuses > 0 with usable u and s. */
 submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                               double *s);
 
@@ -245,8 +247,8 @@ static inline void submodi_forest_join(int32_t *forest, int32_t a, int32_t b)
     forest[root_a < root_b ? root_b : root_a] = root_a < root_b ? root_a : root_b;
 }
 
-/* Joins for any function: by its own `join`; not at all for modular functions; else all elements of
- * each level on which F is not modular. O(n) gains and one chain in the last case. */
+/* Joins for any function: by its own `join`, else all elements of each level on which F is not
+ * modular, so none for modular functions. O(n) gains and one chain in the last case. */
 submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
                               submod_work *work);
 

@@ -2,11 +2,10 @@
  * of one function for each group, so that solvers see the parts. Without amounts, groups of equal
  * size share one table.
  *
- * Kinds that are 0 where nothing or all of the group is in A are cuts of hypergraphs. A group of
- * k = 2 or 3 elements has one value c = g(1) = g(k - 1) there, as has an ordinary edge, or a
- * triangle of edges of weight c / 2. The product is the cut of a clique of edges of weight 1 for
- * any k. Such groups are collected in one ordinary cut.
- */
+ * Kinds that are 0 where nothing or all of the group is in A are cuts of hypergraphs. For a group
+ * of k = 2 or 3 elements the only other value is c = g(1) = g(k - 1), so it is an ordinary edge of
+ * weight c or a triangle of edges of weight c / 2. The product is the cut of a clique of edges of
+ * weight 1 for any k. Such groups are collected in one ordinary cut. */
 #include <string.h>
 
 #include "base/internal.h"

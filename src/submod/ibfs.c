@@ -3,11 +3,11 @@
  *
  * Two forests grow towards each other level by level: one from the sources along residual arcs, one
  * from the sinks against them. Where they meet, the path from root to root is augmented. Arcs that
- * become saturated leave orphans. An orphan looks for a parent one level below its own; else it
- * rises to the lowest possible level and its children become orphans; beyond the levels grown so
- * far it leaves the forest. Levels only rise, so all augmenting paths are shortest paths: at most
- * O(nodes^2 arcs), without which the similar trees of Boykov and Kolmogorov have to do.
- */
+ * become saturated leave orphans. An orphan adopts a parent one level below its own if it finds
+ * one. Otherwise it rises to the lowest possible level and its children become orphans; beyond the
+ * levels grown so far it leaves the forest. Levels only rise, so all augmenting paths are shortest
+ * paths, which gives the bound O(nodes^2 arcs). The similar trees of Boykov and Kolmogorov have no
+ * such bound. */
 #include <string.h>
 
 #include "base/internal.h"
@@ -179,7 +179,7 @@ static int64_t path_residual(const forests *f, int side, int32_t v, int64_t amou
     return smaller(amount, side == SOURCE ? excess : -excess);
 }
 
-/* Sends that much from the root to v, or from v to the root. */
+/* Sends `amount` from the root to v, or from v to the root. */
 static void send(forests *f, int side, int32_t v, int64_t amount)
 {
     submodi_network *net = f->net;

@@ -22,7 +22,7 @@ typedef struct logdet {
 } logdet;
 
 /* The state: k, then the row under construction (n), the factor (n x n, row-major, lower triangle)
- * and the elements (n). Without pointers, so that it can be copied. */
+ * and the elements (n). It has no pointers, so that it can be copied. */
 typedef struct factor {
     size_t k;
     double row[];
@@ -173,8 +173,8 @@ static void mirror(double *K, size_t n)
     }
 }
 
-/* K restricted to each part and given all before it is the Schur complement: C C', C the part's
- * square on the diagonal of the factor of all of K. */
+/* Makes the functions on the parts. The Schur complement of K on a part, given all elements before
+ * it, is C C', where C is the part's diagonal block of the factor of K. */
 static submod_status all_minors(const logdet *l, const int32_t *order, const submodi_part *parts,
                                 size_t nparts, submod_fn **fns, submod_work *w)
 {
@@ -238,7 +238,8 @@ static submod_status check_matrix(size_t n, const double *K, submod_fn **fn)
     return check_symmetric(K, n);
 }
 
-/* F must not depend on which triangle an order happens to read: the lower one is mirrored. */
+/* Mirrors the lower triangle of K, so that F does not depend on the triangle that an order
+ * reads. */
 static submod_status make(size_t n, const double *K, submod_fn **fn)
 {
     TRY(check_matrix(n, K, fn));

@@ -1,7 +1,7 @@
 /* Lovász extension and greedy subgradient (paper, Eqs. 8 and 9) of any set function.
  *
- * Sort x downwards, chain the gains of F along that order, write each gain back to its element.
- * Blocks of equal entries go through F's tied callback where there is one.
+ * Sorts x in descending order, chains the gains of F along it, and writes each gain back to its
+ * element. Blocks of equal entries go to F's tied callback, if there is one.
  *
  * Memory passes over n entries, after the sort: records -> order; order -> gains (F's chain);
  * gains -> g, which writes in random order; x, g -> value.
@@ -97,7 +97,8 @@ static void scatter(const double *gains, const int32_t *order, size_t n, double 
     }
 }
 
-/* Computes the order and the gains of the greedy chain. A modular F has the same gains in any. */
+/* Computes the order and the gains of the greedy chain. The gains of a modular F do not depend on
+ * the order. */
 static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, bool sort,
                             submod_work *w, int32_t *order, double *gains)
 {
@@ -121,7 +122,7 @@ static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ti
                : submodi_fn_chain(fn, state, order, n, gains);
 }
 
-/* The value is finite exactly if no partial sum has overflowed. */
+/* Computes the results. The value is finite if and only if no partial sum has overflowed. */
 static submod_status extend(const submod_fn *fn, const double *x, double *value,
                             double *subgradient, int32_t *order_out, submod_ties ties,
                             submod_work *w)

@@ -5,7 +5,7 @@
 
 #include "base/internal.h"
 
-/* So that no square of a denominator overflows or vanishes. */
+/* Keeps squares of denominators from overflow and underflow. */
 #define LARGEST_FACTOR 1e12
 
 submod_measure submod_jaccard(void)
@@ -103,7 +103,7 @@ size_t submodi_measure_evaluate(const submod_measure *m, size_t count, const dou
     return count;
 }
 
-/* Counts may be long sums: as few digits as distinguish whole numbers. */
+/* Prints counts, which may be large sums, with as few digits as distinguish whole numbers. */
 submod_status submodi_measure_failed(const submodi_measure_failure *failure)
 {
     return submodi_fail(

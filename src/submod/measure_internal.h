@@ -1,6 +1,6 @@
 /* Gains, increments and values of measures, for solvers, losses and CUDA kernels.
  *
- * Of P foreground pixels a are wrong, and of N background pixels b; all may be sums of weights.
+ * a of P foreground pixels and b of N background pixels are wrong; all may be sums of weights.
  * Increments of built-in measures have closed forms that do not cancel (docs/mathematics.md,
  * section 3); increments of custom measures are differences. */
 #ifndef SUBMODI_MEASURE_INTERNAL_H
@@ -21,7 +21,8 @@ typedef struct submodi_form {
     double alpha, beta;
 } submodi_form;
 
-/* Without foreground the first t pixels share the 1. */
+/* Returns the gain per pixel for Jaccard. Without foreground the first t pixels share the value
+ * 1. */
 SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, double t,
                                                 bool background)
 {
@@ -31,7 +32,7 @@ SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, do
     return numerator / denominator;
 }
 
-/* One division for both labels, as above, vectorises. */
+/* Like Jaccard, uses one division for both labels, which vectorises. */
 SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, double P, double a,
                                                 double b, double t, bool background)
 {
@@ -54,8 +55,9 @@ SUBMODI_HOST_DEVICE double submodi_form_gain(submodi_form m, double P, double N,
     }
 }
 
-/* Computes the weight of each foreground and each background pixel of a bin, which a and b pixels
- * precede: the foreground first, averaged over its orders. Counts up to `nothing` weigh nothing. */
+/* Computes the weight of each foreground and each background pixel of a bin after a and b pixels.
+ * The foreground comes first; each label is averaged over its orders. Counts up to `nothing` get
+ * weight 0. */
 SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double N, double a,
                                                 double b, double foreground, double background,
                                                 double nothing, double *of_foreground,
@@ -68,19 +70,20 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
         double after = a + foreground;
         *of_foreground = submodi_form_gain(m, P, N, a < P ? a : P, b, foreground, false);
         *of_background = submodi_form_gain(m, P, N, after < P ? after : P, b, background, true);
-    } else if (background > nothing) { /* the largest errors are all */
+    } else if (background > nothing) { /* only the largest errors have weight */
         *of_background = submodi_form_gain(m, 0, N, 0, 0, background, true);
     }
 }
 
-/* Whether nothing more can be lost once all of the foreground is wrong: background pixels ranked
- * below it then have no weight. Never of a custom measure. */
+/* Returns whether F is at its maximum once all of the foreground is wrong; background pixels ranked
+ * below it then have no weight. False for custom measures. */
 SUBMODI_HOST_DEVICE bool submodi_form_foreground_is_all(submodi_form m, double P)
 {
     return (m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY) && P > 0;
 }
 
-/* Whether the first wrong pixel is as bad as all: then only the largest errors have weight. */
+/* Returns whether F is the same for one wrong pixel as for all; then only the largest errors have
+ * weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
 {
     return (m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY) && P == 0;
@@ -138,7 +141,8 @@ typedef struct submodi_increment {
     submodi_form_increment form; /* of a built-in measure */
 } submodi_increment;
 
-/* Makes the increments from a and b. The measure has been checked. SUBMOD_ECALLBACK: it failed. */
+/* Prepares the increments from a and b of a checked measure. SUBMOD_ECALLBACK: the measure
+ * failed. */
 submod_status submodi_increment_from(const submod_measure *measure, double P, double N, double a,
                                      double b, submodi_increment *from);
 
@@ -173,7 +177,7 @@ double submodi_measure_value(const submod_measure *m, double a, double b, double
 size_t submodi_measure_evaluate(const submod_measure *m, size_t count, const double *a,
                                 const double *b, double P, double N, double *F);
 
-/* Where a custom measure was not finite, or not 0 at a = b = 0. */
+/* The counts at which a custom measure was not finite, or not 0 at a = b = 0. */
 typedef struct submodi_measure_failure {
     bool found;
     double a, b, P, N, value;

@@ -1,5 +1,6 @@
-/* Minimisation by trying all subsets, depth first: a copy of the state of {e_1 < .. < e_d-1} takes
- * e_d, so that each subset costs one push and one copy. Memory: 2^n numbers and n + 1 states. */
+/* Minimisation by trying all subsets, depth first. The state of {e_1 < .. < e_d} is a copy of the
+ * state of {e_1 < .. < e_d-1} plus e_d, so each subset costs one copy and one push. Memory: 2^n
+ * numbers and n + 1 states. */
 #include <math.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@ typedef struct subset_search {
     submodi_minimisers *found;
 } subset_search;
 
-/* Makes the state at depth + 1, which is that at depth with element e added to the set, and the
- * value of the larger set. */
+/* Makes the state at depth + 1 by adding element e to the state at depth, and computes the value of
+ * the larger set. */
 static submod_status push(subset_search *s, size_t depth, uint32_t set, uint32_t e)
 {
     char *here = s->states + depth * s->state_size;
@@ -60,8 +61,8 @@ static submod_status evaluate_all(subset_search *s)
     }
 }
 
-/* Finds the intersection and the union of the sets with values up to the ceiling. Each of them that
- * is not a minimiser is replaced with the set `lowest`. */
+/* Finds the intersection and the union of the sets with values up to the ceiling. If one of them is
+ * no minimiser, the set `lowest` replaces it. */
 static void find_extremes(subset_search *s, uint32_t count, uint32_t lowest, double ceiling)
 {
     uint32_t intersection = UINT32_MAX, united = 0;

@@ -2,9 +2,9 @@
  * (docs/mathematics.md, sections 3 and 7).
  *
  * M(a, b) = F(a, b) - X(a) - Y(b), with X and Y the sums of z, has a row for each prefix of the
- * longer label and a column for each one of the shorter. With every other row done, a row between
- * two of them is searched between their minimisers alone: at most (C + 1) (2 + log2 R) + R
- * evaluations, in batches, for vectors and for callbacks that take many pairs at once. */
+ * longer label and a column for each one of the shorter. Once every other row is done, a row
+ * between two of them is searched only between their minimisers. This takes at most (C + 1) (2 +
+ * log2 R) + R evaluations, in batches for SIMD and for callbacks that accept many pairs. */
 #include "submod/monge.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "base/internal.h"
 #include "submod/fn_internal.h"
 
-enum { BATCH = 256, FEW = 32 }; /* few: rows that need no memory from elsewhere */
+enum { BATCH = 256, FEW = 32 }; /* FEW rows need no allocation */
 
 /* Consecutive columns of one row, in a batch. */
 typedef struct run {
@@ -62,7 +62,7 @@ static submod_status flush(search *s)
     return SUBMOD_OK;
 }
 
-/* Puts places [column, column + count) of a row into the batch; there is room. */
+/* Puts columns [column, column + count) of a row into the batch, which must have room. */
 static void put(search *s, size_t row, size_t column, size_t count)
 {
     double amount = submodi_amount(s->rows, row);
@@ -112,7 +112,7 @@ static submod_status find_rows(search *s)
 
 /* ---- ties ---- */
 
-/* The size of the terms that sum[k] is made of. */
+/* Returns the size of the terms of sum[k]. */
 static double terms_of(const submodi_prefix_sums *p, size_t k)
 {
     double size = 0;
@@ -196,7 +196,7 @@ submod_status submodi_monge_minimum(const submodi_increment *from, const submodi
 
 /* ---- minimisers of set functions ---- */
 
-/* Elements without weight are decided by z. */
+/* Minimises by prefixes; z alone decides elements without weight. */
 static submod_status minimize_sorted(const submodi_prefix_search *p, int largest, uint8_t *in,
                                      submod_work *work)
 {

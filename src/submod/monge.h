@@ -27,9 +27,9 @@ typedef struct submodi_lattice_point {
     double value; /* F - F(at no prefix) - z there */
 } submodi_lattice_point;
 
-/* Minimises the increment of F less z over the prefixes of both labels, F submodular; `from` starts
- * at no prefix. Of several minimisers, up to rounding, it finds the smallest or the largest.
- * *evaluations grows by those of F. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+/* Minimises the increment of a submodular F less z over the prefixes of both labels; `from` starts
+ * at empty prefixes. Finds the smallest or the largest minimiser, up to rounding. Adds the number
+ * of evaluations of F to *evaluations. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 submod_status submodi_monge_minimum(const submodi_increment *from, const submodi_prefix_sums *fg,
                                     const submodi_prefix_sums *bg, int largest,
                                     submodi_lattice_point *found, uint64_t *evaluations,

@@ -3,9 +3,8 @@
  * Active nodes wait in a queue. From time to time labels are reset to exact distances (Cherkassky
  * and Goldberg's global relabelling) and the queue is filled by decreasing distance, so that flows
  * join on their way. If there are fewer sources than sinks, the network is mirrored: demands are
- * pushed against the arcs. Towards few nodes distances vary and paths stay the same for long;
- * towards sinks everywhere every path would be one arc, again and again. O(nodes^3).
- */
+ * pushed against the arcs. With few sinks, distances vary and paths stay useful for long; with
+ * sinks everywhere, every path would be a single arc. O(nodes^3). */
 #include <string.h>
 
 #include "base/internal.h"
@@ -17,7 +16,7 @@ typedef struct preflow {
     size_t count;
     bool mirrored;     /* excesses and arcs are those of the mirrored network */
     uint32_t *label;   /* a lower bound of the distance to a sink; FAR: no path */
-    uint32_t *current; /* no earlier arc is admissible at the present label */
+    uint32_t *current; /* arcs before it are not admissible at the present label */
     int32_t *found;    /* nodes by distance, from global relabelling */
     int32_t *queue;    /* ring buffer of active nodes */
     uint8_t *queued;
