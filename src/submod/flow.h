@@ -45,7 +45,7 @@ submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_
                                uint64_t visits, submod_work *work);
 
 /* Visits from no flow, and from a flow that was maximal for other excesses, whose rest goes far. */
-enum { SUBMODI_VISITS_COLD = 16, SUBMODI_VISITS_WARM = 6 };
+enum { SUBMODI_VISITS_COLD = 48, SUBMODI_VISITS_WARM = 6 };
 
 /* The two methods. IBFS stops after a given effort; *maximal says whether it finished. */
 submod_status submodi_ibfs(submodi_network *net, const int32_t *nodes, size_t count,
