@@ -168,7 +168,7 @@ static submodi_open_part component(submodi_cut_prox *c, submodi_open_part *part)
     for (size_t i = found.begin; i < found.end; i++) {
         int32_t v = p->order[i];
         for (size_t a = c->cut->start[v]; a < c->cut->start[v + 1]; a++) {
-            int32_t u = c->cut->neighbours[a].vertex;
+            int32_t u = c->flow.net.arcs[a].head;
             if (id[u] == part->flow.id) {
                 id[u] = found.flow.id;
                 put(p, (size_t)p->rank[u], p->order[found.end]);
@@ -437,7 +437,9 @@ submod_status submodi_cut_prox_start(submodi_cut_prox *c, const submodi_cut *cut
     return submodi_partition_start(&c->search, cut->n, w);
 }
 
-/* Opens one part of all vertices, without flow. */
+/* Opens one part of all vertices, without flow. The search for its components reads the arcs'
+ * heads.
+ */
 static void open_first(submodi_cut_prox *c)
 {
     const size_t n = c->cut->n;
@@ -445,6 +447,9 @@ static void open_first(submodi_cut_prox *c)
     memset(c->flow.closed, SUBMODI_WITHIN, c->cut->start[n]);
     for (size_t v = 0; v < n; v++) {
         c->flow.cross[v] = c->search.s[v] = 0;
+    }
+    for (size_t a = 0; a < c->cut->start[n]; a++) {
+        c->flow.net.arcs[a].head = c->cut->neighbours[a].vertex;
     }
     c->ids = 1;
     open_components(c, (submodi_open_part){.end = n}, SIZE_MAX);

@@ -26,6 +26,7 @@ typedef struct search {
     size_t n;
     double begin;             /* when the call began */
     bool extremes, with_base; /* the caller wants the sets; s or info */
+    bool with_largest;        /* wants the largest set, or info that judges both */
     bool has_sets, has_base;
     uint8_t *smallest, *largest; /* n flags each */
     uint8_t *best;               /* the best set seen */
@@ -267,14 +268,14 @@ static submod_status by_projection(search *f)
     return outcome < 0 || !f->failed ? outcome : f->failed;
 }
 
-/* Calls the minimize slot for both sets and, if the function has one, a base. */
+/* Calls the minimize slot for the sets and, if the function has one, a base. */
 static submod_status by_minimizer(search *f)
 {
     submodi_ascending(f->order, f->n);
     const submod_minor all = {.ground = f->order, .nground = f->n};
     f->info->oracle_calls++;
     f->has_sets = true;
-    TRY(submodi_fn_minimize(f->fn, &all, f->zero, f->smallest, f->extremes ? f->largest : NULL,
+    TRY(submodi_fn_minimize(f->fn, &all, f->zero, f->smallest, f->with_largest ? f->largest : NULL,
                             f->with_base ? f->s : NULL));
     f->has_base = f->with_base && !isnan(f->s[0]);
     const double *w = submodi_fn_terms(f->fn).modular;
@@ -425,18 +426,29 @@ static submod_sfm_method choose(const submod_fn *fn, submod_sfm_method wanted)
                                                    : SUBMOD_SFM_MIN_NORM;
 }
 
+/* For sets alone, a minimiser of F's own needs few arrays: on easy cuts, new pages cost more than
+ * the flow. */
+static submod_status allocate(search *f)
+{
+    const bool sets_only = f->info->method == SUBMOD_SFM_MINIMIZER && !f->with_base;
+    const size_t more = sets_only ? 0 : f->n;
+    submodi_take_vectors(f->work, more, (double **[]){&f->s, &f->gains, &f->key, NULL});
+    f->zero = submodi_work_alloc(f->work, f->n, sizeof *f->zero);
+    f->smallest = submodi_work_alloc(f->work, f->n, sizeof *f->smallest);
+    f->largest = submodi_work_alloc(f->work, f->with_largest ? f->n : more, sizeof *f->largest);
+    f->best = submodi_work_alloc(f->work, more, sizeof *f->best);
+    f->order = submodi_work_alloc(f->work, f->n, sizeof *f->order);
+    TRY(submodi_work_status(f->work));
+    memset(f->zero, 0, f->n * sizeof *f->zero);
+    memset(f->best, 0, more);
+    return SUBMOD_OK;
+}
+
 /* Without s and info, sets suffice. */
 static submod_status solve(search *f)
 {
     submod_status outcome;
-    submodi_take_vectors(f->work, f->n, (double **[]){&f->s, &f->gains, &f->key, &f->zero, NULL});
-    f->smallest = submodi_work_alloc(f->work, f->n, sizeof *f->smallest);
-    f->largest = submodi_work_alloc(f->work, f->n, sizeof *f->largest);
-    f->best = submodi_work_alloc(f->work, f->n, sizeof *f->best);
-    f->order = submodi_work_alloc(f->work, f->n, sizeof *f->order);
-    TRY(submodi_work_status(f->work));
-    memset(f->zero, 0, f->n * sizeof *f->zero);
-    memset(f->best, 0, f->n);
+    TRY(allocate(f));
     switch (f->info->method) {
     case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
     case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;
@@ -476,6 +488,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                 .begin = submodi_seconds(),
                 .extremes = smallest || largest,
                 .with_base = s || info,
+                .with_largest = largest || (smallest && (s || info)),
                 .info = &found};
     submod_status status = check_arguments(fn, f.settings);
     if (status == SUBMOD_OK) {

@@ -581,7 +581,22 @@ static submod_status minimize_term(const submodi_term *t, const double *rest, ui
     return SUBMOD_OK;
 }
 
-/* A single direct term needs no map of its minor. */
+/* Minimises a single direct term, which needs no map of its minor. Overwrites rest. */
+static submod_status minimize_direct(const submodi_term *t, const submod_minor *minor, double *rest,
+                                     uint8_t *smallest, uint8_t *largest, double *s)
+{
+    size_t k = minor->nground;
+    for (size_t i = 0; i < k; i++) {
+        rest[i] /= t->coefficient;
+    }
+    TRY(check_rest(rest, k));
+    TRY(submodi_fn_minimize(t->fn, minor, rest, smallest, largest, s));
+    for (size_t i = 0; s && i < k; i++) {
+        s[i] *= t->coefficient; /* NAN if the term has no base at hand */
+    }
+    return SUBMOD_OK;
+}
+
 static submod_status minimize_in(const combination *c, const submod_minor *minor, const double *z,
                                  uint8_t *smallest, uint8_t *largest, double *s, submod_work *work)
 {
@@ -590,19 +605,16 @@ static submod_status minimize_in(const combination *c, const submod_minor *minor
     int32_t *map = submodi_work_alloc(work, c->all.direct ? 0 : c->n, sizeof *map);
     TRY(submodi_work_status(work));
     subtract_modular(c, minor->ground, k, z, rest);
+    const bool modular = c->count == 0 || k == 0;
+    if (c->all.direct && !modular) {
+        return minimize_direct(c->terms, minor, rest, smallest, largest, s);
+    }
     TRY(check_rest(rest, k));
     submodi_minimize_modular(rest, k, smallest, largest, s);
-    if (c->count == 0 || k == 0) {
+    if (modular) {
         return SUBMOD_OK;
     }
     submodi_term t = *c->terms;
-    if (c->all.direct) {
-        t.base = minor->base;
-        t.nbase = minor->nbase;
-        t.inner = minor->ground;
-        t.count = k;
-        return minimize_term(&t, rest, smallest, largest, s, work);
-    }
     map_to_minor(c->n, minor, map);
     TRY(map_term(c->terms, map, k, &t));
     submod_status status =

@@ -100,8 +100,9 @@ static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *fo
 typedef struct network {
     submodi_cut_flow flow;
     submodi_flow_part part; /* the last one */
-    int32_t *nodes, *list;  /* vertices of all parts */
+    const int32_t *nodes;   /* vertices of all parts */
     size_t count;
+    int32_t *list; /* scratch */
     uint8_t *reached;
 } network;
 
@@ -125,23 +126,29 @@ static submod_status add_part(network *net, const int32_t *order, const int32_t 
         }
         f->cross[v] = cross;
         f->part[v] = net->part.id;
-        net->nodes[net->count++] = v;
     }
     return submodi_flow_aim(f, &net->part, order + part.begin, size, z + part.begin);
 }
 
+/* The vertices of a single part are read where they are; those of several are put together. */
 static submod_status solve(network *net, const submodi_cut *c, const int32_t *order,
                            const int32_t *rank, const submodi_part *parts, size_t nparts,
                            const double *z, submod_work *w)
 {
-    *net = (network){.nodes = submodi_work_alloc(w, c->n, sizeof *net->nodes),
+    int32_t *joined = submodi_work_alloc(w, nparts == 1 ? 0 : c->n, sizeof *joined);
+    *net = (network){.nodes = nparts == 1 ? order + parts->begin : joined,
                      .list = submodi_work_alloc(w, c->n, sizeof *net->list),
                      .reached = submodi_work_alloc(w, c->n, sizeof *net->reached)};
     TRY(submodi_flow_start(&net->flow, c, 1, w));
     submodi_network *all = &net->flow.net;
     memset(net->flow.part, 0, c->n * sizeof *net->flow.part);
     for (size_t j = 0; j < nparts; j++) {
+        const size_t size = parts[j].end - parts[j].begin;
         TRY(add_part(net, order, rank, parts[j], z));
+        if (nparts > 1) {
+            memcpy(joined + net->count, order + parts[j].begin, size * sizeof *joined);
+        }
+        net->count += size;
     }
     if (submodi_prune(all, net->nodes, net->count, net->flow.degree, net->flow.degree, net->list)) {
         submod_status status =

@@ -1,16 +1,18 @@
 /* Maximum flow: the choice of the method, leaves, sides of minimum cuts, and the flow of a cut.
  *
- * Milliseconds on one core, from no flow. Grids have edges of weight g and noise of standard
- * deviation 1 at the vertices.
- *                                           IBFS    push-relabel    16 visits, then push-relabel
- *     genrmf long (a = 13, b = 181)          390              32              73
- *     genrmf wide (a = 64, b = 8)            885             284             374
- *     512^2 pixels, 8 neighbours, g = 1       37             450              41
- *     256^2 pixels, 8 neighbours, g = 8      191             126             166
- *     512^2, from one side to the other     4190              84             366
- *     Watts-Strogatz, n = 50,000              74              86              70
- * With 6 visits the third column is 53, 349, 39, 234 (256^2), 191: faster where all flow goes far,
- * slower under strong smoothing. Proxes of cuts, with warm flows, are up to twice as fast with 6.
+ * Milliseconds on one core, from no flow. Images show a disc with noise of standard deviation 1;
+ * edges have weight g. The last columns switch to push-relabel after so many visits per arc.
+ *                                           IBFS    push-relabel     16     48
+ *     genrmf long (a = 13, b = 181)          377              14     32     81
+ *     genrmf wide (a = 64, b = 8)            558             173    166    225
+ *     512^2 pixels, 8 neighbours, g = 1       48             423     46     46
+ *     256^2 pixels, 8 neighbours, g = 8      142             125    137    198
+ *     256^2 pixels, 4 neighbours, g = 10      27              47     59     27
+ *     512^2, from one side to the other     7407             927   1147   1374
+ *     Watts-Strogatz, n = 50,000              57              63     53     53
+ * Fewer visits are faster where all flow goes far, but switching shortly before IBFS would have
+ * finished can double the time of an image. Proxes of cuts, with warm flows, take up to twice as
+ * long with 16 visits as with 6.
  *
  * No library in Debian fits: igraph is GPL, has double capacities and needs a new graph object for
  * every call; LEMON, Boost and OGDF are C++. */

@@ -46,7 +46,7 @@ submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_
 
 /* IBFS visits per arc from no flow, and from a flow that was maximal for other excesses, where the
  * remaining flow goes far. */
-enum { SUBMODI_VISITS_COLD = 16, SUBMODI_VISITS_WARM = 6 };
+enum { SUBMODI_VISITS_COLD = 48, SUBMODI_VISITS_WARM = 6 };
 
 /* The two methods. IBFS stops after a given effort; *maximal says whether it finished. */
 submod_status submodi_ibfs(submodi_network *net, const int32_t *nodes, size_t count,
