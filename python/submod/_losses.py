@@ -206,7 +206,8 @@ def lovasz_softmax(
     per_image: a loss per image, averaged; else one loss of the whole batch.
     ignore_index: the label of pixels that have no part in anything.
     class_weight: one number per class, not all 0, for a weighted mean over the classes.
-    engine: "exact" sorts; "histogram" counts in bins, and the loss is off by at most delta.
+    engine: "exact" sorts; "counting" counts, and sorts only where counting is off by more than
+        2^-24 of the loss; "histogram" counts in bins, and the loss is off by at most delta.
     from_logits: False when scores are a softmax's output already.
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
     measure: what wrong pixels cost: "jaccard", "hamming", submod.Tversky(alpha=, beta=), or a

@@ -18,7 +18,7 @@ SETTINGS = [
     ({"per_image": 2}, "per_image = 2; True or False"),
     ({"ignore_index": "255"}, "ignore_index = '255'; a whole number is needed"),
     ({"ignore_index": 25.5}, "ignore_index = 25.5; a whole number"),
-    ({"engine": "sort"}, "engine = 'sort'; it must be one of 'exact', 'histogram'"),
+    ({"engine": "sort"}, "engine = 'sort'; it must be one of 'exact', 'histogram', 'counting'"),
     ({"engine": ["exact"]}, "engine = .* it must be one of"),
     ({"delta": "small"}, "delta = 'small'; a number is needed"),
 ]

@@ -57,6 +57,19 @@ def test_softmax(shape, options):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
+def test_counting(options):
+    """Large enough to be counted: within 2^-24 of the sorted loss, up to the rounding of scores."""
+    options = options_for(options, 3)
+    scores, labels = softmax_case((2, 3, 130, 130), options.get("ignore_index"))
+    exact, wanted = submod.lovasz_softmax(scores, labels, return_grad=True, **options)
+    loss, gradient = submod.lovasz_softmax(
+        scores, labels, engine="counting", return_grad=True, **options
+    )
+    assert loss == pytest.approx(exact, rel=2e-6)
+    assert np.abs(gradient - wanted).sum() <= 2e-3 * np.abs(wanted).sum()
+
+
+@pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sigmoid(shape, options):
     options = options_for(

@@ -49,7 +49,9 @@ def lovasz_softmax(
     per_image: a loss per image, averaged; else one loss of the whole batch.
     ignore_index: the label of pixels that have no part in anything.
     class_weight: one number per class, not all 0, for a weighted mean over the classes.
-    engine: "exact" sorts; "histogram" counts in bins, is faster, and off by at most delta.
+    engine: "exact" sorts; "counting" counts, and sorts only where counting is off by more than
+        2^-24 of the loss; "histogram" counts in bins, and is off by at most delta. Devices sort for
+        "counting", too.
     from_logits: False when logits are a softmax's output already.
     measure: what wrong pixels cost: "jaccard", "hamming", submod.Tversky(alpha=, beta=), or a
         function F(a, b, P, N) of a wrong ones among P pixels of the foreground and b among N of the
