@@ -22,12 +22,13 @@ static submod_status bad_label(const submodi_batch *batch, size_t b, size_t c, s
 {
     submod_labels view = submodi_labels_for(batch, c);
     long long label = (long long)submodi_label(&view, b, i);
+    const char *hint = batch->rule.has_ignore ? "" : "; set ignore_index to leave such pixels out";
     if (batch->multilabel && batch->scores.classes > 1) {
-        return submodi_fail(SUBMOD_EINVAL, "labels[%zu][%zu][%zu] = %lld is not 0 or 1", b, c, i,
-                            label);
+        return submodi_fail(SUBMOD_EINVAL, "labels[%zu][%zu][%zu] = %lld is not 0 or 1%s", b, c, i,
+                            label, hint);
     }
-    return submodi_fail(SUBMOD_EINVAL, "labels[%zu][%zu] = %lld is not in [0, %d)", b, i, label,
-                        (int)batch->rule.classes);
+    return submodi_fail(SUBMOD_EINVAL, "labels[%zu][%zu] = %lld is not in [0, %d)%s", b, i, label,
+                        (int)batch->rule.classes, hint);
 }
 
 /* The message for the first bad label. */

@@ -86,7 +86,8 @@ START_TEST(labels_out_of_range)
             make(&c, variant);
             c.settings.has_ignore = 0;
             refuse_call(&c, SUBMOD_EINVAL,
-                        c.k == SIGMOID ? "labels[0][0][2] = 9" : "labels[0][2] = 9");
+                        c.k == SIGMOID ? "labels[0][0][2] = 9 is not 0 or 1; set ignore_index"
+                                       : "labels[0][2] = 9 is not in [0, 2); set ignore_index");
         }
     }
 }
