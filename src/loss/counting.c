@@ -629,8 +629,12 @@ static float largest_error(const submodi_batch *batch, float *of_thread)
 /* Sorting is faster for groups with fewer pixels. */
 enum { COUNT_FROM = 128 * 128 };
 
-/* Most mantissa bits of a bin. Groups that miss the accuracy with them are sorted. */
-enum { MOST_BITS = 10 };
+/* Returns the most mantissa bits of a bin. Groups that miss the accuracy with them are sorted. Few
+ * classes have room in the caches for more bits, and more often need them. */
+static unsigned most_bits(size_t classes)
+{
+    return classes <= 4 ? 12 : 10;
+}
 
 /* Relative rounding error of the excess, which is summed in floats along rows of up to 64 numbers
  * per lane. The excess is at most 2^-bits of the value. */
@@ -721,7 +725,7 @@ submod_status submodi_loss_counting(submodi_batch *batch, double *loss, double *
         return submodi_batch_bad_score(batch);
     }
     coarse.bins = submodi_bins_for(largest, bits);
-    fine.bins = submodi_bins_for(largest, MOST_BITS);
+    fine.bins = submodi_bins_for(largest, most_bits(batch->scores.classes));
     if (!take_memory(&coarse, work)) {
         return submodi_out_of_memory();
     }

@@ -24,7 +24,7 @@ submodi_bins submodi_bins_for(float largest, unsigned mantissa_bits);
 
 /* A table entry: the bin for background, the bin plus the number of bins for foreground. Lists hold
  * the pixel's index in its tile in the bits above the entry. */
-enum { SUBMODI_PLACE_SHIFT = 17, SUBMODI_ENTRY_MASK = (1 << SUBMODI_PLACE_SHIFT) - 1 };
+enum { SUBMODI_PLACE_SHIFT = 20, SUBMODI_ENTRY_MASK = (1 << SUBMODI_PLACE_SHIFT) - 1 };
 _Static_assert(SUBMODI_TILE_MAX <= 1 << (31 - SUBMODI_PLACE_SHIFT), "places fit beside entries");
 /* Loops may overwrite a list beyond its last entry. */
 enum { SUBMODI_ROW_LIST = SUBMODI_TILE_MAX + SUBMODI_LANES };
