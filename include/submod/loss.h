@@ -11,7 +11,8 @@
  *   exact      sorts the errors that can have weight. Counts are exact.
  *   counting   counts the errors by exponent and leading mantissa bits, and bounds the error of the
  *              loss from the counts. Sorts groups that miss the accuracy, and groups of fewer than
- *              2^14 pixels. Two passes over the scores, three for the hinge.
+ *              2^14 pixels (more than four classes: 2^17). Two passes over the scores, three for
+ *              the hinge.
  *   histogram  counts the errors in bins of equal width and never sorts. The loss is off by at most
  *              a known delta. Two passes over the scores; three for the hinge, which needs the
  *              range of its scores, and for per_image with small images, where all scores are

@@ -452,7 +452,7 @@ static void solve_class(const counting *x, size_t c)
                                        .N = batch->background[segment],
                                        .unit = batch->unit[x->group],
                                        .least = batch->weight ? 0 : 1,
-                                       .first = s->prunes ? bin_of(x, s->low) : 0,
+                                       .first = s->low > second_bin(x) ? bin_of(x, s->low) : 0,
                                        .lowest = lowest_bin(x, c),
                                        .coefficient = batch->coefficient[segment],
                                        .read = read_counts,
@@ -626,8 +626,12 @@ static float largest_error(const submodi_batch *batch, float *of_thread)
     return exponent > 127 ? 0x1p127F : ldexpf(1, exponent);
 }
 
-/* Sorting is faster for groups with fewer pixels. */
-enum { COUNT_FROM = 128 * 128 };
+/* Returns the pixels of a group from which on counting is faster than sorting. The tables of many
+ * classes do not stay in the caches. */
+static size_t count_from(size_t classes)
+{
+    return classes <= 4 ? (size_t)1 << 14 : (size_t)1 << 17;
+}
 
 /* Returns the most mantissa bits of a bin. Groups that miss the accuracy with them are sorted. Few
  * classes have room in the caches for more bits, and more often need them. */
@@ -713,7 +717,7 @@ submod_status submodi_loss_counting(submodi_batch *batch, double *loss, double *
     counting fine = coarse;
     unsigned bits = submodi_mantissa_bits(batch->settings.accuracy);
     if (batch->settings.accuracy == 0 ||
-        batch->images_per_group * batch->scores.pixels < COUNT_FROM) {
+        batch->images_per_group * batch->scores.pixels < count_from(batch->scores.classes)) {
         return submodi_loss_exact(batch, loss, group_loss, gradient, info, work);
     }
     float *margin = submodi_work_alloc(work, (size_t)batch->threads, sizeof *margin);

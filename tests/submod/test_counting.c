@@ -22,6 +22,7 @@ typedef enum {
     TIED,      /* a few values */
     EDGES,     /* powers of two and their neighbours: ends of bins */
     EXTREME,   /* 0 and 1, and little between */
+    RIGHT,     /* even, but 0 in the foreground */
     RARE,      /* even, of one label nearly alone */
     ABSENT     /* even, without foreground of the last class */
 } spread;
@@ -76,7 +77,7 @@ static batch spread_batch(kind k, spread how, size_t B, size_t C, bool ignore, s
         size_t b = t / (C * PIXELS), c = t / PIXELS % C, i = t % PIXELS;
         int64_t y = d.multilabel ? d.y[t] : d.y[b * PIXELS + i];
         bool foreground = d.multilabel ? y == 1 : y == (int64_t)c;
-        double e = some_error(how, rng);
+        double e = how == RIGHT && foreground ? 0 : some_error(how, rng);
         d.x[t] = k == SOFTMAX ? (how == CONFIDENT && foreground ? 12 : 0) + 4 * e
                               : value_for(k, e, foreground);
         d.x[t] = (double)(float)d.x[t];
