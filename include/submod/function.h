@@ -193,7 +193,7 @@ typedef struct submod_groups {
 } submod_groups;
 
 /* Creates F(A) = the sum over groups of weight[i] g(amount of A in group i), where T is the amount
- * of the whole group. Groups that stand for features give feature-based functions for
+ * of the whole group. With one group per feature, F is a feature-based function for
  * summarisation; kinds that depend on T give cuts of hypergraphs, whose edges with two and three
  * elements are joined to one ordinary cut. F is a combination (below) of one function for each
  * group. The prox of a group uses isotonic regression (amount = NULL) or decomposition. Adding an

@@ -38,7 +38,7 @@
  *              unless the gradient can hold these meanwhile: its pixels are contiguous, it is
  *              overwritten, and the measure is not custom. With pixel weights 4 more per pixel.
  *   counting   with k mantissa bits, 320 * 2^k per class and thread, half as much per class, and
- *              24 KiB per class and thread. With pixel weights twice as much.
+ *              21 KiB per class and thread. With pixel weights twice as much.
  *   histogram  about 8 per class, bin and thread (16 with pixel weights); 8 per class, bin and
  *              group if that is less than the scores take, else 8 per class and bin; 4 per class
  *              and tile of 64 to 1024 pixels; 16 per pixel of a softmax. With pixel weights 4 more

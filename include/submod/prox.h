@@ -118,8 +118,8 @@ SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, doubl
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
 
-/* Weighted points: point k stands for multiplicity[k] > 0 pixels, not necessarily a whole number,
- * of one value and label. */
+/* Weighted points: point k is multiplicity[k] > 0 pixels of one value and label. Multiplicities may
+ * be fractions. */
 typedef struct submod_points {
     size_t count;
     const double *value;

@@ -201,11 +201,9 @@ static int32_t floor_for(const counting *x, const class_state *s, int32_t margin
 
 static submodi_error_row row_of(const counting *x, const submodi_tile *tile, size_t c)
 {
-    bool multilabel = x->batch->multilabel;
     submodi_error_row row = {
         .v = tile->v + c * tile->stride, .factor = tile->factor, .width = tile->width};
     row.code = submodi_tile_codes(x->batch, tile, c, &row.target);
-    row.own = multilabel ? row.v : tile->own;
     return row;
 }
 

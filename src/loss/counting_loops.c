@@ -297,22 +297,16 @@ static void weigh(submodi_bin_chunk *x, double alpha, double beta, double P, dou
 
 /* ---- slopes to gradients ---- */
 
-/* Returns error - lower end of its bin; the lower end of bin 0 is 0. */
-static inline v_float excess_of(v_int bits, const submodi_bins *bins, v_int first)
+/* Returns |slope| * (error - lower end of its bin), times the pixel weights unless they are NULL.
+ * The lower end of bin 0 is 0. */
+static inline v_float excess_of(v_int bits, v_float slope, const float *weight,
+                                const submodi_bins *bins)
 {
+    const v_int second_bin = v_all_int(bins->lowest + (int32_t)(UINT32_C(1) << bins->shift));
     v_int lower = bits & (int32_t)(UINT32_MAX << bins->shift);
-    v_mask lump = v_below(bits, first);
-    return v_from_bits(bits) - v_select(lump, v_all(0), v_from_bits(lower));
-}
-
-static inline int32_t second_bin(const submodi_bins *bins)
-{
-    return bins->lowest + (int32_t)(UINT32_C(1) << bins->shift);
-}
-
-static inline v_float absolute(v_float x)
-{
-    return v_from_bits(v_bits(x) & INT32_MAX);
+    v_float end = v_select(v_below(bits, second_bin), v_all(0), v_from_bits(lower));
+    v_float excess = v_from_bits(v_bits(slope) & INT32_MAX) * (v_from_bits(bits) - end);
+    return weight ? excess * v_load(weight) : excess;
 }
 
 /* Adds the lanes of a row's sum to the sums over all rows, in doubles. */
@@ -342,7 +336,6 @@ static inline void look_up_all(const submodi_error_row *given, const submodi_bin
     const submodi_bins by = *bins;
     const submodi_class_slopes s = *slopes;
     const v_int highest = v_all_int(by.highest);
-    const v_int second = v_all_int(second_bin(bins));
     v_float sum[PER_SUM] = {{0}};
     for (size_t i = 0; i < row.width; i += SUBMODI_LANES) {
         for (size_t j = 0; j < PER_SUM; j++) {
@@ -355,8 +348,7 @@ static inline void look_up_all(const submodi_error_row *given, const submodi_bin
             if (v_any(taken)) {
                 w = slopes_at(s.table, bins_of(bits, &by), taken, w);
             }
-            v_float extra = absolute(w) * excess_of(bits, &by, second);
-            sum[j] = sum[j] + (weight ? extra * v_load(weight + at) : extra);
+            sum[j] = sum[j] + excess_of(bits, w, weight ? weight + at : NULL, &by);
             v_store(p + at, e);
             v_store(g + at, w);
             v_store(mean + at, v_multiply_add(e, w, v_load(mean + at)));
@@ -384,7 +376,6 @@ static void look_up_labelled(const submodi_error_row *given, const submodi_bins 
     const submodi_bins by = *bins;
     const submodi_class_slopes s = *slopes;
     const v_int highest = v_all_int(by.highest);
-    const v_int second = v_all_int(second_bin(bins));
     v_float sum[PER_SUM] = {{0}};
     for (size_t i = 0; i < row.width; i += SUBMODI_LANES) {
         for (size_t j = 0; j < PER_SUM; j++) {
@@ -393,15 +384,14 @@ static void look_up_labelled(const submodi_error_row *given, const submodi_bins 
             v_int bits = bits_of(v_load(row.v + at), highest);
             v_mask of_background = v_equal(code, v_all_int(0));
             v_mask of_foreground = v_equal(code, v_all_int(1));
-            v_mask taken = (of_foreground & v_below(v_all_int(foreground_low - 1), bits)) |
-                           (of_background & v_below(v_all_int(s.low - 1), bits));
             v_mask active = v_below(v_all_int(foreground_low - 1), bits);
+            v_mask taken =
+                (of_foreground & active) | (of_background & v_below(v_all_int(s.low - 1), bits));
             v_float w = v_select(of_background & active, v_all(s.rest), v_all(0));
             if (v_any(taken)) {
                 w = slopes_at(s.table, entries_of(bits, of_foreground, &by), taken, w);
             }
-            v_float extra = absolute(w) * excess_of(bits, &by, second);
-            sum[j] = sum[j] + (weight ? extra * v_load(weight + at) : extra);
+            sum[j] = sum[j] + excess_of(bits, w, weight ? weight + at : NULL, &by);
             v_store(g + at, w);
         }
     }
@@ -415,7 +405,6 @@ static void look_up_own(const float *own, const float *own_p, const float *slope
                         float *derivative, double *excess)
 {
     const v_int highest = v_all_int(bins->highest);
-    const v_int second = v_all_int(second_bin(bins));
     v_float sum[PER_SUM] = {{0}};
     for (size_t i = 0; i < width; i += SUBMODI_LANES) {
         for (size_t j = 0; j < PER_SUM; j++) {
@@ -424,8 +413,8 @@ static void look_up_own(const float *own, const float *own_p, const float *slope
             v_float p = v_load(own_p + at);
             v_float error = v_load(own + at);
             v_float of_others = v_load(mean + at);
-            v_float extra = absolute(w) * excess_of(bits_of(error, highest), bins, second);
-            sum[j] = sum[j] + (weight ? extra * v_load(weight + at) : extra);
+            v_int bits = bits_of(error, highest);
+            sum[j] = sum[j] + excess_of(bits, w, weight ? weight + at : NULL, bins);
             v_store(derivative + at, p * (w * error - of_others));
             v_store(mean + at, v_multiply_add(p, w, of_others));
         }

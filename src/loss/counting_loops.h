@@ -29,10 +29,11 @@ _Static_assert(SUBMODI_TILE_MAX <= 1 << (31 - SUBMODI_PLACE_SHIFT), "places fit 
 /* Loops may overwrite a list beyond its last entry. */
 enum { SUBMODI_ROW_LIST = SUBMODI_TILE_MAX + SUBMODI_LANES };
 
-/* A row of errors with its labels. The error of a pixel with code `target` is own[i], else
- * v[i] * factor[i]. own may be v. Codes that are no label have neither, unless factor is 0. */
+/* A row of errors v[i] * factor[i] with its labels. A row that shares its labels with other classes
+ * has background errors alone: pixels with code `target` are skipped. A row with labels of its own
+ * has both kinds of errors in v. */
 typedef struct submodi_error_row {
-    const float *v, *factor, *own;
+    const float *v, *factor;
     const int32_t *code;
     int32_t target;
     size_t width;
@@ -79,9 +80,9 @@ typedef struct submodi_counting_loops {
 
     /* Computes the table entries of foreground errors. */
     void (*entries)(const float *error, const submodi_bins *bins, size_t width, int32_t *entry);
-    /* List the entries of a row within a range, `background` those of the background alone, and
-     * return their number. `labelled` lowers *smallest to the bits of the smallest foreground
-     * error. */
+    /* `background` lists the entries of a row's background errors within a range and returns their
+     * number. `labelled` does so for both sides of a row with its own labels, and lowers *smallest
+     * to the bits of the smallest foreground error. */
     size_t (*background)(const submodi_error_row *row, const submodi_bins *bins,
                          const submodi_error_range *range, bool places, int32_t *list);
     size_t (*labelled)(const submodi_error_row *row, const submodi_bins *bins,

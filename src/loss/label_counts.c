@@ -101,7 +101,7 @@ static bool join_threads(const weighing *x)
  * most a power of two if the unit is 1. */
 static double rounder_of(const submodi_batch *batch, size_t group)
 {
-    double most = submodi_power_above((double)batch->largest_weight[group]) / batch->unit[group];
+    double most = submodi_power_at_least((double)batch->largest_weight[group]) / batch->unit[group];
     return submodi_weight_rounder(most, submodi_group_pixels(batch));
 }
 
@@ -158,7 +158,7 @@ void submodi_weights_keep(submodi_batch *batch)
     size_t count = batch->scores.batch * batch->scores.pixels;
     for (size_t g = 0; g < batch->groups; g++) {
         bool own = batch->largest_weight[g] > 0 && !batch->plain_weights;
-        batch->unit[g] = own ? submodi_power_above((double)batch->largest_weight[g]) : 1;
+        batch->unit[g] = own ? submodi_power_at_least((double)batch->largest_weight[g]) : 1;
     }
     if (batch->weight) {
         memset(batch->weight + count, 0, SUBMODI_LANES * sizeof *batch->weight);

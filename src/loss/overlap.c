@@ -146,7 +146,7 @@ submod_status submodi_require_smoothing(const submodi_baseline_run *x, double mo
     }
     double scale = x->gradient ? fmax(1, fabs(x->gradient->scale)) : 1;
     double weight = largest_weight(&x->batch);
-    double unit = weight > 0 ? submodi_power_above(weight) : 1;
+    double unit = weight > 0 ? submodi_power_at_least(weight) : 1;
     if (smoothing != 0 && x->gradient && scale * unit * most / smoothing > (double)FLT_MAX) {
         return submodi_fail(SUBMOD_ENUMERIC,
                             "gradient scale %g * largest weight %g / smoothing %g overflows a "

@@ -45,7 +45,7 @@ enum {
     SUBMODI_VALUES = 4 | SUBMODI_LABELS,
     /* Activated by what was noted, the softmax with its factors; with labels. */
     SUBMODI_AGAIN = 8 | SUBMODI_LABELS,
-    SUBMODI_CHECK = 16, /* nothing: the scores are only looked at */
+    SUBMODI_CHECK = 16, /* nothing; only checks the scores */
     /* Errors, with labels: v * factor at the background; at the foreground in `own`, or,
      * multilabel, in v. */
     SUBMODI_ERRORS = 32 | SUBMODI_LABELS

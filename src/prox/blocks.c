@@ -1,7 +1,7 @@
 /* Projections on the base polytopes of a sum's blocks. A summand is projected by its own prox or,
  * if that is not fast, by Fujishige-Wolfe, which starts from its last result and returns a base for
  * any tolerance. A cut keeps its parts and its flow. Threads divide the summands of a block among
- * themselves. Cost: that of the proxes and O(numbers in all steps).
+ * themselves. A sweep costs one prox per summand and O(1) per element of each.
  *
  * Every s_j is a base of its F_j, so their sum s is one of F. The gap is the sum of
  * f_j(u) - <s_j, u> >= 0 and lambda/2 |u - x + s / lambda|^2, for any u. */

@@ -44,7 +44,7 @@ struct submodi_partition {
     submodi_open_part *parts, *next;
     size_t *first; /* per open part: how many elements go first, 0 if it is not divided */
     size_t count, next_count;
-    submodi_open_part *settled; /* room for n; NULL: they are not kept */
+    submodi_open_part *settled; /* room for n; NULL discards them */
     size_t settled_count;
 };
 

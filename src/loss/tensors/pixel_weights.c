@@ -91,7 +91,7 @@ void submodi_pixel_weights_read(const submod_pixel_weights *view, size_t b, size
 
 /* ---- rounding ---- */
 
-double submodi_power_above(double x)
+double submodi_power_at_least(double x)
 {
     int e;
     return frexp(x, &e) == 0.5 ? x : ldexp(1, e);

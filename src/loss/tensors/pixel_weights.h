@@ -28,13 +28,13 @@ bool submodi_pixel_weights_are_good(const float *row, size_t n);
 submod_status submodi_pixel_weights_bad(const submod_pixel_weights *view);
 
 /* The power of two that is at least x > 0. */
-double submodi_power_above(double x);
+double submodi_power_at_least(double x);
 
 /* The number that rounds them: for so many weights, of which the largest is at most `most`, a power
  * of two. Doubles between it and its double are multiples of the step. */
 static inline double submodi_weight_rounder(double most, size_t count)
 {
-    return most * submodi_power_above((double)count);
+    return most * submodi_power_at_least((double)count);
 }
 
 static inline float submodi_rounded_weight(double weight, double rounder)
